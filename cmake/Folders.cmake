@@ -1,0 +1,66 @@
+# One object library per folder of src/, in the order of docs/ARCHITECTURE.md; all but cli/ make up
+# libtagine. A new .c file in a folder is picked up by itself. Link lines name which outside library
+# a folder may use; tests/shape checks the includes.
+set(TAGINE_FOLDERS base os trace tensor dev kern image data model loss comm optim ckpt run train
+    infer)
+
+# Files named *_avx2.c, *_avx512.c, *_avx512bf16.c, *_amx.c are compiled for that instruction set and
+# reached only through run-time detection.
+function(tagine_isa_flags)
+  foreach(file IN LISTS ARGN)
+    if(file MATCHES "_avx2\\.c$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-O3")
+    elseif(file MATCHES "_avx512\\.c$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
+        "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512;-O3")
+    elseif(file MATCHES "_avx512bf16\\.c$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
+        "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512bf16;-mprefer-vector-width=512;-O3")
+    elseif(file MATCHES "_amx\\.c$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
+        "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512bf16;-mamx-tile;-mamx-bf16;-mamx-int8;-mprefer-vector-width=512;-O3")
+    endif()
+  endforeach()
+endfunction()
+
+add_library(tagine_objects INTERFACE)
+set(tagine_object_files)
+foreach(folder IN LISTS TAGINE_FOLDERS)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${folder}/*.c")
+  if(NOT sources)
+    continue()
+  endif()
+  tagine_isa_flags(${sources})
+  add_library(tagine_${folder} OBJECT ${sources})
+  target_include_directories(tagine_${folder} PRIVATE "${CMAKE_SOURCE_DIR}/src"
+                             "${CMAKE_SOURCE_DIR}/include")
+  target_link_libraries(tagine_${folder} PRIVATE tagine_flags)
+  list(APPEND tagine_object_files $<TARGET_OBJECTS:tagine_${folder}>)
+endforeach()
+
+# Outside libraries, folder by folder.
+foreach(pair "base:PkgConfig::JANSSON" "base:PkgConfig::YAML" "os:Threads::Threads"
+        "dev:OpenMP::OpenMP_C" "dev:DNNL::dnnl" "kern:OpenMP::OpenMP_C" "kern:DNNL::dnnl"
+        "image:JPEG::JPEG" "image:PkgConfig::SPNG" "image:PkgConfig::WEBP"
+        "image:PkgConfig::HEIF" "data:Threads::Threads" "trace:Threads::Threads")
+  string(REGEX MATCH "^[^:]+" folder "${pair}")
+  string(REGEX REPLACE "^[^:]+:" "" library "${pair}")
+  if(TARGET tagine_${folder})
+    target_link_libraries(tagine_${folder} PRIVATE ${library})
+  endif()
+endforeach()
+
+add_library(tagine STATIC ${tagine_object_files})
+target_include_directories(tagine PUBLIC "${CMAKE_SOURCE_DIR}/src" "${CMAKE_SOURCE_DIR}/include")
+target_link_libraries(tagine PUBLIC OpenMP::OpenMP_C DNNL::dnnl JPEG::JPEG PkgConfig::SPNG
+  PkgConfig::WEBP PkgConfig::HEIF PkgConfig::YAML PkgConfig::JANSSON ZLIB::ZLIB Threads::Threads m)
+if(TAGINE_SANITIZE)
+  target_link_options(tagine PUBLIC -fsanitize=${TAGINE_SANITIZE})
+endif()
+
+file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/cli/*.c")
+if(cli_sources)
+  add_executable(tagine_program ${cli_sources})
+  set_target_properties(tagine_program PROPERTIES OUTPUT_NAME tagine)
+  target_link_libraries(tagine_program PRIVATE tagine_flags tagine)
+endif()

@@ -1,0 +1,25 @@
+/* log.h - lines for people, sent to one sink that the program sets.
+ *
+ * Library code never writes to stderr itself. The default sink drops everything, so a program that
+ * embeds the library stays silent. Each call is one line; the sink is called under a lock.
+ */
+#ifndef TG_BASE_LOG_H
+#define TG_BASE_LOG_H
+
+#include "base/status.h"
+
+typedef enum tg_log_level { TG_LOG_DEBUG, TG_LOG_INFO, TG_LOG_WARNING, TG_LOG_ERROR } tg_log_level;
+
+typedef void (*tg_log_sink)(void *user, tg_log_level level, const char *line);
+
+/* Sets the sink (NULL: drop all) and the lowest level that reaches it. Not thread-safe: call before
+ * threads start. `user` is borrowed until the next call. */
+void tg_log_set(tg_log_sink sink, void *user, tg_log_level lowest);
+
+void tg_log(tg_log_level level, const char *format, ...) TG_PRINTF(2, 3);
+
+#define tg_log_info(...) tg_log(TG_LOG_INFO, __VA_ARGS__)
+#define tg_log_warning(...) tg_log(TG_LOG_WARNING, __VA_ARGS__)
+#define tg_log_debug(...) tg_log(TG_LOG_DEBUG, __VA_ARGS__)
+
+#endif

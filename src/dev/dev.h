@@ -1,0 +1,54 @@
+/* dev.h - the device seam: memory, streams and copies of one compute device.
+ *
+ * A device owns memory; a stream is where work on it runs, in order. On the CPU a stream is a fixed
+ * number of threads and every call returns when its work is done; on other devices calls may return
+ * earlier and tg_stream_wait() is the meeting point. model/ and loss/ pass streams and device
+ * pointers to the table of operations (kern/kern.h) and never look inside either.
+ *
+ * Errors  TG_ERROR_MACHINE when the device, its memory or its library is missing.
+ * Threads one stream is used by one host thread at a time; different streams are independent.
+ */
+#ifndef TG_DEV_DEV_H
+#define TG_DEV_DEV_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+
+typedef struct tg_stream tg_stream;
+
+/* What the CPU's instruction set allows; a higher level includes the lower ones. */
+typedef enum tg_cpu_level {
+    TG_CPU_PORTABLE,    /* plain C, what the compiler's baseline gives */
+    TG_CPU_AVX2,        /* AVX2 + FMA + F16C */
+    TG_CPU_AVX512,      /* AVX-512 F, BW, DQ, VL */
+    TG_CPU_AVX512_BF16, /* + AVX512_BF16 */
+    TG_CPU_AMX,         /* + AMX tiles with bf16 (and int8) */
+    TG_CPU_LEVEL_COUNT
+} tg_cpu_level;
+
+/* "portable", "avx2", "avx512", "avx512_bf16", "amx" */
+const char *tg_cpu_level_name(tg_cpu_level level);
+/* Looks a name up; TG_CPU_LEVEL_COUNT when unknown. */
+tg_cpu_level tg_cpu_level_from_name(const char *name);
+/* What this machine really has (CPUID, operating system support, AMX permission). */
+tg_cpu_level tg_cpu_level_detect(void);
+
+/* Opens a CPU stream of `threads` compute threads (>= 1). `cap` limits the instruction set: the
+ * level used is min(cap, detected); it also caps oneDNN, whose cap is global to the process and can
+ * only be set before its first primitive (a later different cap is an error). */
+tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out) TG_MUST_CHECK;
+void tg_stream_close(tg_stream *stream);
+
+int tg_stream_threads(const tg_stream *stream);
+tg_cpu_level tg_stream_level(const tg_stream *stream);
+/* True when bf16 compute is available at this level (products accumulate in fp32). */
+int tg_stream_has_bf16(const tg_stream *stream);
+
+/* Waits until everything issued to the stream is done. A no-op on the CPU. */
+void tg_stream_wait(tg_stream *stream);
+/* Host to device and back; plain copies on the CPU. */
+void tg_stream_copy(tg_stream *stream, void *out_to, const void *from, size_t bytes);
+void tg_stream_zero(tg_stream *stream, void *out_to, size_t bytes);
+
+#endif
