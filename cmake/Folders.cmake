@@ -39,16 +39,18 @@ foreach(folder IN LISTS TAGINE_FOLDERS)
 endforeach()
 
 # Outside libraries, folder by folder.
-foreach(pair "base:PkgConfig::JANSSON" "base:PkgConfig::YAML" "os:Threads::Threads"
-        "dev:OpenMP::OpenMP_C" "dev:DNNL::dnnl" "kern:OpenMP::OpenMP_C" "kern:DNNL::dnnl"
-        "image:JPEG::JPEG" "image:PkgConfig::SPNG" "image:PkgConfig::WEBP"
-        "image:PkgConfig::HEIF" "data:Threads::Threads" "trace:Threads::Threads")
-  string(REGEX MATCH "^[^:]+" folder "${pair}")
-  string(REGEX REPLACE "^[^:]+:" "" library "${pair}")
+function(tagine_uses folder)
   if(TARGET tagine_${folder})
-    target_link_libraries(tagine_${folder} PRIVATE ${library})
+    target_link_libraries(tagine_${folder} PRIVATE ${ARGN})
   endif()
-endforeach()
+endfunction()
+tagine_uses(base PkgConfig::JANSSON PkgConfig::YAML)
+tagine_uses(os Threads::Threads)
+tagine_uses(trace Threads::Threads)
+tagine_uses(dev OpenMP::OpenMP_C DNNL::dnnl)
+tagine_uses(kern OpenMP::OpenMP_C DNNL::dnnl)
+tagine_uses(image JPEG::JPEG PkgConfig::SPNG PkgConfig::WEBP PkgConfig::HEIF)
+tagine_uses(data Threads::Threads)
 
 add_library(tagine STATIC ${tagine_object_files})
 target_include_directories(tagine PUBLIC "${CMAKE_SOURCE_DIR}/src" "${CMAKE_SOURCE_DIR}/include")

@@ -45,6 +45,15 @@ tg_cpu_level tg_stream_level(const tg_stream *stream);
 /* True when bf16 compute is available at this level (products accumulate in fp32). */
 int tg_stream_has_bf16(const tg_stream *stream);
 
+/* Scratch memory of the stream for its operations: slot 0..TG_STREAM_SLOTS-1, 64-byte aligned, at
+ * least `bytes` long, contents undefined, owned by the stream, grown (never shrunk) on demand. Slots
+ * 0-7 belong to norm, tokens, loss and optim, 8-15 to linear and mlp, 16-23 to attention. NULL when
+ * memory is short. A pointer is valid until the next call with the same slot. */
+enum { TG_STREAM_SLOTS = 24 };
+void *tg_stream_scratch(tg_stream *stream, int slot, size_t bytes);
+/* Sum of all slots now: what plan and the start-up table count as scratch. */
+size_t tg_stream_scratch_bytes(const tg_stream *stream);
+
 /* Waits until everything issued to the stream is done. A no-op on the CPU. */
 void tg_stream_wait(tg_stream *stream);
 /* Host to device and back; plain copies on the CPU. */

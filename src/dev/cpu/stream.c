@@ -1,0 +1,173 @@
+#include "dev/cpu/stream.h"
+
+#include "base/checked.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+/* oneDNN's cap is a setting of the process; it is fixed by the first stream. */
+static pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
+static int cap_fixed = -1;
+
+tg_status tg_dnnl_status(dnnl_status_t status, const char *what)
+{
+    static const char *const causes[] = {"success", "out of memory", "invalid arguments",
+                                         "not implemented for this shape", "iterator ends",
+                                         "runtime error", "not required"};
+    if (status == dnnl_success)
+        return TG_OK;
+    const char *cause = (unsigned)status < 7 ? causes[status] : "unknown error";
+    return tg_fail(TG_ERROR_MACHINE, "oneDNN: %s: %s", what, cause);
+}
+
+static dnnl_cpu_isa_t dnnl_isa(tg_cpu_level level)
+{
+    switch (level) {
+    case TG_CPU_PORTABLE:
+        return dnnl_cpu_isa_sse41;
+    case TG_CPU_AVX2:
+        return dnnl_cpu_isa_avx2;
+    case TG_CPU_AVX512:
+        return dnnl_cpu_isa_avx512_core_vnni;
+    case TG_CPU_AVX512_BF16:
+        return dnnl_cpu_isa_avx512_core_bf16;
+    default:
+        return dnnl_cpu_isa_all;
+    }
+}
+
+static tg_status fix_cap(tg_cpu_level level)
+{
+    tg_status status = TG_OK;
+    pthread_mutex_lock(&cap_lock);
+    if (cap_fixed < 0) {
+        /* fails only when a primitive already exists: then oneDNN stays at what it chose */
+        (void)dnnl_set_max_cpu_isa(dnnl_isa(level));
+        cap_fixed = (int)level;
+    } else if (cap_fixed < (int)level) {
+        status = tg_fail(TG_ERROR_USAGE,
+                         "instruction set level %s was asked for, but this process is already "
+                         "capped at %s",
+                         tg_cpu_level_name(level), tg_cpu_level_name((tg_cpu_level)cap_fixed));
+    }
+    pthread_mutex_unlock(&cap_lock);
+    return status;
+}
+
+/* Values below the normal range would slow every operation down by up to 100 times. */
+static void flush_subnormals_to_zero(int threads)
+{
+#if defined(__SSE__)
+#pragma omp parallel num_threads(threads)
+    _mm_setcsr(_mm_getcsr() | 0x8040);
+#else
+    (void)threads;
+#endif
+}
+
+tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out)
+{
+    if (threads < 1)
+        return tg_fail(TG_ERROR_USAGE, "%d compute threads: at least 1 is needed", threads);
+    tg_cpu_level detected = tg_cpu_level_detect();
+    tg_cpu_level level = cap < detected ? cap : detected;
+    TG_TRY(fix_cap(level));
+    tg_stream *stream = calloc(1, sizeof *stream);
+    if (!stream)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for a stream");
+    stream->threads = threads;
+    stream->level = level;
+    tg_stream_enter(stream);
+    flush_subnormals_to_zero(threads);
+    tg_status status;
+    TG_TRY_GOTO(tg_dnnl_status(dnnl_engine_create(&stream->engine, dnnl_cpu, 0), "open the CPU"),
+                close_stream);
+    TG_TRY_GOTO(tg_dnnl_status(dnnl_stream_create(&stream->dnnl, stream->engine,
+                                                  dnnl_stream_default_flags),
+                               "open a stream"),
+                close_stream);
+    *out = stream;
+    return TG_OK;
+close_stream:
+    tg_stream_close(stream);
+    return status;
+}
+
+void tg_stream_close(tg_stream *stream)
+{
+    if (!stream)
+        return;
+    if (stream->dnnl)
+        dnnl_stream_destroy(stream->dnnl);
+    if (stream->engine)
+        dnnl_engine_destroy(stream->engine);
+    for (int i = 0; i < TG_STREAM_SLOTS; i++)
+        free(stream->scratch[i]);
+    free(stream);
+}
+
+void tg_stream_enter(const tg_stream *stream)
+{
+    if (omp_get_max_threads() != stream->threads)
+        omp_set_num_threads(stream->threads);
+}
+
+int tg_stream_threads(const tg_stream *stream)
+{
+    return stream->threads;
+}
+
+tg_cpu_level tg_stream_level(const tg_stream *stream)
+{
+    return stream->level;
+}
+
+int tg_stream_has_bf16(const tg_stream *stream)
+{
+    return stream->level >= TG_CPU_AVX512_BF16;
+}
+
+void *tg_stream_scratch(tg_stream *stream, int slot, size_t bytes)
+{
+    if (bytes <= stream->scratch_bytes[slot])
+        return stream->scratch[slot];
+    size_t size;
+    if (!tg_round_up_size(bytes, bytes < 1 << 20 ? 4096 : 1 << 16, &size))
+        return NULL;
+    free(stream->scratch[slot]);
+    stream->scratch[slot] = aligned_alloc(64, size);
+    stream->scratch_bytes[slot] = stream->scratch[slot] ? size : 0;
+    return stream->scratch[slot];
+}
+
+size_t tg_stream_scratch_bytes(const tg_stream *stream)
+{
+    size_t total = 0;
+    for (int i = 0; i < TG_STREAM_SLOTS; i++)
+        total += stream->scratch_bytes[i];
+    return total;
+}
+
+void tg_stream_wait(tg_stream *stream)
+{
+    (void)stream;
+}
+
+void tg_stream_copy(tg_stream *stream, void *out_to, const void *from, size_t bytes)
+{
+    (void)stream;
+    if (bytes)
+        memcpy(out_to, from, bytes);
+}
+
+void tg_stream_zero(tg_stream *stream, void *out_to, size_t bytes)
+{
+    (void)stream;
+    if (bytes)
+        memset(out_to, 0, bytes);
+}

@@ -1,0 +1,27 @@
+/* stream.h - what a CPU stream is, for kern/cpu only.
+ *
+ * One engine and one oneDNN stream per tg_stream. tg_stream_enter() must be called before oneDNN or
+ * OpenMP work: it makes this thread's OpenMP team as large as the stream asks for.
+ */
+#ifndef TG_DEV_CPU_STREAM_H
+#define TG_DEV_CPU_STREAM_H
+
+#include "dev/dev.h"
+
+#include <dnnl.h>
+
+struct tg_stream {
+    int threads;
+    tg_cpu_level level;
+    dnnl_engine_t engine;
+    dnnl_stream_t dnnl;
+    void *scratch[TG_STREAM_SLOTS];
+    size_t scratch_bytes[TG_STREAM_SLOTS];
+};
+
+void tg_stream_enter(const tg_stream *stream);
+
+/* Turns a oneDNN status into ours, with what was attempted. */
+tg_status tg_dnnl_status(dnnl_status_t status, const char *what);
+
+#endif
