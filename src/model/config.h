@@ -69,9 +69,10 @@ size_t tg_vit_pos_rows(const tg_vit_config *config);
 tg_status tg_vit_params(const tg_vit_config *config, tg_param_table *out) TG_MUST_CHECK;
 
 /* Fresh weights as timm: truncated normal, std 0.02 (cut at +-2 in absolute value), for linear
- * weights, positions and registers; class and distillation tokens normal 1e-6; patch projection as
- * PyTorch's Conv2d default; biases 0; norms 1 and 0; LayerScale its init; head zero bias. A pure
- * function of (seed, tensor index). Padding is zeroed. */
+ * weights (heads too), positions and the distillation token; class and register tokens normal 1e-6;
+ * patch projection (weight and bias) as PyTorch's Conv2d default, uniform +-1/sqrt(3 P^2); other
+ * biases 0; norms 1 and 0; LayerScale its init. A pure function of (seed, index of the tensor in
+ * the table). Padding is zeroed. */
 void tg_vit_init_weights(const tg_vit_config *config, const tg_param_table *table, uint64_t seed,
                          float *out_params);
 

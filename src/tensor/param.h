@@ -25,8 +25,8 @@ typedef struct tg_param {
     size_t shape[TG_PARAM_MAX_DIMS];
     size_t count;  /* product of shape */
     size_t offset; /* first element in the flat buffer; multiple of 16 */
-    int layer;     /* for layer-wise decay: 0 tokens, positions, patch embedding; 1..depth blocks;
-                      depth+1 final norm and heads (timm's grouping) */
+    int layer;     /* for layer-wise decay: 0 tokens, positions, patch embedding; 1..depth blocks
+                      (depth: the final norm too); depth+1 fc_norm and heads (timm's grouping) */
     bool decay;    /* weight decay applies: at least 2-D and not a token or position table */
 } tg_param;
 
