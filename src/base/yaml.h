@@ -4,9 +4,9 @@
  * Taken: maps, lists and scalars in block or flow style, one document, comments. Refused with a
  * message: duplicate keys, anchors and aliases, tags, more than one document, keys that are not
  * scalars, nesting deeper than TG_YAML_MAX_DEPTH, texts above TG_YAML_MAX_BYTES, maps of more than
- * TG_YAML_MAX_KEYS keys. An empty document
- * is an empty map. Scalars stay text until a getter reads them, so `no` is a fine string; numbers
- * are read under the C locale; true/false, yes/no and on/off in any case are booleans.
+ * TG_YAML_MAX_KEYS keys. An empty document is an empty map. Scalars stay text until a getter reads
+ * them, so `no` is a fine string; numbers are read under the C locale; true/false, yes/no and on/off
+ * in any case are booleans.
  *
  * Getters look a key up in a map. With TG_OPTIONAL an absent key, or a plain empty, `~` or `null`
  * value, leaves *out as it was; with TG_REQUIRED it is an error.

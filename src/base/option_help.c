@@ -1,0 +1,78 @@
+#include "base/option.h"
+
+#include <string.h>
+
+enum { HELP_COLUMN = 30, HELP_WIDTH = 100 };
+
+void tg_option_usage(const tg_option *option, tg_text *out)
+{
+    bool negative =
+        option->type == TG_OPTION_BOOL && option->initial && strcmp(option->initial, "true") == 0;
+    if (option->letter)
+        tg_text_append_format(out, "-%c, ", option->letter);
+    tg_text_append_format(out, "--%s%s", negative ? "[no-]" : "", option->name);
+    if (option->type == TG_OPTION_BOOL)
+        return;
+    tg_text_append_char(out, ' ');
+    if (option->type != TG_OPTION_CHOICE || option->metavar) {
+        tg_text_append_string(out, option->metavar ? option->metavar : "VALUE");
+        return;
+    }
+    for (size_t i = 0; option->choices[i]; i++)
+        tg_text_append_format(out, "%s%s", i ? "|" : "", option->choices[i]);
+}
+
+/* Appends words, starting a new line with the help column's indent before the width is passed. */
+static void append_wrapped(tg_text *out, size_t column, const char *words)
+{
+    for (const char *at = words; *at;) {
+        size_t length = strcspn(at, " ");
+        if (column + length > HELP_WIDTH && column > HELP_COLUMN) {
+            tg_text_append_format(out, "\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+        }
+        tg_text_append(out, at, length);
+        column += length;
+        at += length;
+        if (*at == ' ') {
+            tg_text_append_char(out, ' ');
+            column++;
+            at++;
+        }
+    }
+}
+
+static void append_option(const tg_option *option, tg_text *out)
+{
+    tg_text words = {0};
+    size_t start = out->length;
+    tg_text_append_string(out, option->letter ? "  " : "      ");
+    tg_option_usage(option, out);
+    size_t width = out->length - start;
+    if (width + 2 > HELP_COLUMN)
+        tg_text_append_format(out, "\n%*s", HELP_COLUMN, "");
+    else
+        tg_text_append_format(out, "%*s", (int)(HELP_COLUMN - width), "");
+    tg_text_append_string(&words, option->help);
+    bool shown = option->initial && option->type != TG_OPTION_BOOL;
+    if (option->type == TG_OPTION_CHOICE && option->metavar) {
+        for (size_t i = 0; option->choices[i]; i++)
+            tg_text_append_format(&words, "%s%s", i ? ", " : ": ", option->choices[i]);
+    }
+    if (shown)
+        tg_text_append_format(&words, " [%s]", option->initial);
+    append_wrapped(out, HELP_COLUMN, tg_text_string(&words));
+    tg_text_append_char(out, '\n');
+    if (words.failed)
+        out->failed = true;
+    tg_text_done(&words);
+}
+
+void tg_options_help(const tg_option_group *groups, size_t group_count, tg_text *out)
+{
+    for (size_t g = 0; g < group_count; g++) {
+        tg_text_append_format(out, "%s%s:\n", g ? "\n" : "", groups[g].title);
+        for (size_t i = 0; i < groups[g].count; i++)
+            append_option(&groups[g].options[i], out);
+    }
+}
