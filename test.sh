@@ -1,0 +1,116 @@
+#!/bin/sh
+# Installs what is missing, builds, and runs every test that this machine can run.
+#
+#   ./test.sh                 everything; what is skipped is named
+#   ./test.sh STAGE...        only these stages: release caps clang address fuzz
+#
+# The last line is 'N passed, N failed, N skipped' over all stages; the exit status is 0 when none
+# failed. Builds lie in build/ and are reused by the next run.
+set -eu
+cd "$(dirname "$0")"
+
+stages=${*:-release caps clang address fuzz}
+jobs=$(nproc)
+results=build/test-results
+fuzz_seconds=10
+
+say() { printf '\n== %s\n' "$*"; }
+
+note_skip() {
+    printf 'skipped: %s\n' "$1"
+    echo "skip	$1" >>"$results/skipped"
+}
+
+# One line per test of a JUnit file: status (run, fail, notrun) and name.
+tests_of() {
+    sed -n 's/.*<testcase name="\([^"]*\)".* status="\([^"]*\)".*/\2 \1/p' "$1"
+}
+
+# build PRESET: configures and builds; a failure counts as one failed test.
+build() {
+    if cmake --preset "$1" >"$results/$1.log" 2>&1 &&
+        cmake --build --preset "$1" -j "$jobs" >>"$results/$1.log" 2>&1; then
+        return 0
+    fi
+    tail -n 60 "$results/$1.log"
+    echo "fail $1: build" >>"$results/outcomes"
+    return 1
+}
+
+# suite LABEL PRESET [CTEST ARGUMENTS]: runs the tests and adds them to the sum.
+suite() {
+    label=$1 preset=$2
+    shift 2
+    junit=$PWD/$results/$(echo "$label" | tr ' /' '--').xml
+    rm -f "$junit"
+    ctest --preset "$preset" -j "$jobs" --output-junit "$junit" --no-tests=ignore "$@" || true
+    if [ ! -f "$junit" ]; then
+        echo "fail $label: ctest wrote no results" >>"$results/outcomes"
+        return 0
+    fi
+    tests_of "$junit" | sed "s|^\([a-z]*\) |\1 $label: |" >>"$results/outcomes"
+}
+
+stage_release() {
+    say "release build (gcc)"
+    build release && suite release release
+}
+
+# The suites whose code depends on the instruction set, each with the machine's set cut down.
+stage_caps() {
+    build release || return 0
+    for level in portable avx2 avx512; do
+        if [ $level != portable ] && ! grep -qw "$(cpu_flag $level)" /proc/cpuinfo; then
+            note_skip "instruction set $level: this CPU lacks it"
+            continue
+        fi
+        say "instruction set capped at $level"
+        TAGINE_TEST_CPU=$level suite "cap $level" release -R '^(kern|model|golden|train)\.'
+    done
+}
+
+cpu_flag() {
+    case $1 in
+    avx512) echo avx512bw ;;
+    *) echo "$1" ;;
+    esac
+}
+
+stage_clang() {
+    say "clang build"
+    build clang && suite clang clang
+}
+
+stage_address() {
+    say "address and undefined-behaviour sanitizers"
+    build address && suite address address
+}
+
+stage_fuzz() {
+    say "fuzzers, $fuzz_seconds s each"
+    if build fuzz; then
+        TAGINE_FUZZ_SECONDS=$fuzz_seconds suite fuzz fuzz
+    fi
+}
+
+scripts/install-dependencies.sh --test
+mkdir -p "$results"
+: >"$results/outcomes"
+: >"$results/skipped"
+start=$(date +%s)
+for stage in $stages; do
+    case $stage in
+    release | caps | clang | address | fuzz) "stage_$stage" || true ;;
+    *) echo "test.sh: no stage '$stage'; stages: release caps clang address fuzz" >&2 && exit 2 ;;
+    esac
+done
+
+passed=$(grep -c '^run ' "$results/outcomes" || true)
+failed=$(grep -c '^fail ' "$results/outcomes" || true)
+not_run=$(grep -c -E '^(notrun|disabled) ' "$results/outcomes" || true)
+skipped=$((not_run + $(wc -l <"$results/skipped")))
+say "$(($(date +%s) - start)) s"
+sed -n 's/^fail /failed: /p; s/^notrun /skipped: /p; s/^disabled /skipped: /p' "$results/outcomes"
+sed 's/^skip	/skipped: /' "$results/skipped"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" != 0 ]
