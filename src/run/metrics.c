@@ -1,0 +1,274 @@
+#include "run/metrics.h"
+
+#include "base/json.h"
+#include "base/json_writer.h"
+#include "os/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The file's fields, in order, for both directions. */
+typedef enum field_kind { FIELD_INT, FIELD_UINT, FIELD_DOUBLE } field_kind;
+
+typedef struct field {
+    const char *name;
+    field_kind kind;
+    size_t offset;
+} field;
+
+#define STEP(name, kind)                                                                           \
+    {                                                                                              \
+#name, kind, offsetof(tg_step_record, name)                                                \
+    }
+static const field STEP_FIELDS[] = {
+    STEP(step, FIELD_INT),
+    STEP(epoch, FIELD_INT),
+    STEP(images, FIELD_INT),
+    STEP(loss, FIELD_DOUBLE),
+    STEP(loss_task, FIELD_DOUBLE),
+    STEP(loss_kd, FIELD_DOUBLE),
+    STEP(lr, FIELD_DOUBLE),
+    STEP(grad_norm, FIELD_DOUBLE),
+    STEP(images_per_s, FIELD_DOUBLE),
+    STEP(t_step, FIELD_DOUBLE),
+    STEP(t_data, FIELD_DOUBLE),
+    STEP(t_teacher, FIELD_DOUBLE),
+    STEP(t_forward, FIELD_DOUBLE),
+    STEP(t_backward, FIELD_DOUBLE),
+    STEP(t_reduce, FIELD_DOUBLE),
+    STEP(t_optimizer, FIELD_DOUBLE),
+    STEP(t_other, FIELD_DOUBLE),
+    STEP(rss_bytes, FIELD_UINT),
+};
+enum { STEP_FIELD_COUNT = sizeof STEP_FIELDS / sizeof STEP_FIELDS[0] };
+
+#define EVAL(name, kind)                                                                           \
+    {                                                                                              \
+#name, kind, offsetof(tg_eval_record, name)                                                \
+    }
+static const field EVAL_FIELDS[] = {
+    EVAL(epoch, FIELD_INT),       EVAL(val_top1, FIELD_DOUBLE), EVAL(val_top5, FIELD_DOUBLE),
+    EVAL(val_loss, FIELD_DOUBLE), EVAL(val_images, FIELD_INT),
+};
+enum { EVAL_FIELD_COUNT = sizeof EVAL_FIELDS / sizeof EVAL_FIELDS[0] };
+
+static void print_fields(const void *record, const field *fields, size_t count, tg_text *out)
+{
+    tg_json_writer w = tg_json_writer_init(out);
+    tg_json_begin_object(&w, NULL);
+    for (size_t i = 0; i < count; i++) {
+        const char *at = (const char *)record + fields[i].offset;
+        if (fields[i].kind == FIELD_INT)
+            tg_json_put_int(&w, fields[i].name, *(const int64_t *)at);
+        else if (fields[i].kind == FIELD_UINT)
+            tg_json_put_uint(&w, fields[i].name, *(const uint64_t *)at);
+        else
+            tg_json_put_double(&w, fields[i].name, *(const double *)at);
+    }
+    tg_json_end_object(&w);
+}
+
+/* An absent or null number is NaN, an absent count 0. */
+static tg_status read_fields(const tg_json_node *object, const field *fields, size_t count,
+                             void *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *at = (char *)out + fields[i].offset;
+        bool required = i == 0; /* what makes it this kind of record */
+        if (fields[i].kind == FIELD_INT) {
+            *(int64_t *)at = 0;
+            TG_TRY(tg_json_get_int(object, fields[i].name, required, (int64_t *)at));
+        } else if (fields[i].kind == FIELD_UINT) {
+            size_t value = 0;
+            TG_TRY(tg_json_get_size(object, fields[i].name, required, &value));
+            *(uint64_t *)at = value;
+        } else {
+            *(double *)at = NAN;
+            TG_TRY(tg_json_get_double(object, fields[i].name, required, (double *)at));
+        }
+    }
+    return TG_OK;
+}
+
+void tg_step_record_print(const tg_step_record *record, tg_text *out)
+{
+    print_fields(record, STEP_FIELDS, STEP_FIELD_COUNT, out);
+}
+
+void tg_eval_record_print(const tg_eval_record *record, tg_text *out)
+{
+    print_fields(record, EVAL_FIELDS, EVAL_FIELD_COUNT, out);
+}
+
+typedef struct either {
+    bool is_step;
+    tg_step_record step;
+    tg_eval_record eval;
+} either;
+
+/* The message of a refused line is of no use to the caller and is dropped. */
+static bool parse_line(const char *line, size_t length, either *out)
+{
+    tg_json json = {0};
+    tg_status status = tg_json_parse(line, length, "metrics", &json);
+    if (status == TG_OK) {
+        tg_json_node root = tg_json_root(&json), ignored;
+        out->is_step =
+            tg_json_node_kind(&root) == TG_JSON_OBJECT && tg_json_find(&root, "step", &ignored);
+        status = out->is_step ? read_fields(&root, STEP_FIELDS, STEP_FIELD_COUNT, &out->step)
+                              : read_fields(&root, EVAL_FIELDS, EVAL_FIELD_COUNT, &out->eval);
+    }
+    tg_json_done(&json);
+    if (status < 0)
+        tg_error_clear();
+    return status == TG_OK;
+}
+
+/* Calls per whole line; a torn last one is not given. */
+typedef tg_status (*visit_line)(void *user, const char *line, size_t length);
+
+static tg_status each_line(const char *path, visit_line visit, void *user)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return tg_fail(errno == ENOENT ? TG_ERROR_INPUT : TG_ERROR_MACHINE, "cannot read %s: %s",
+                       path, strerrordesc_np(errno));
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t n;
+    tg_status status = TG_OK;
+    while (status == TG_OK && (n = getline(&line, &capacity, file)) > 0)
+        if (line[n - 1] == '\n')
+            status = visit(user, line, (size_t)n);
+    if (status == TG_OK && ferror(file))
+        status = tg_fail(TG_ERROR_MACHINE, "cannot read %s", path);
+    free(line);
+    fclose(file);
+    return status;
+}
+
+typedef struct reader {
+    tg_metrics_visit visit;
+    void *user;
+    size_t bad;
+} reader;
+
+static tg_status read_line(void *user, const char *line, size_t length)
+{
+    reader *r = user;
+    either record;
+    if (!parse_line(line, length, &record))
+        r->bad++;
+    else
+        r->visit(r->user, record.is_step ? &record.step : NULL,
+                 record.is_step ? NULL : &record.eval);
+    return TG_OK;
+}
+
+tg_status tg_metrics_read(const char *path, tg_metrics_visit visit, void *user, size_t *out_bad)
+{
+    reader r = {.visit = visit, .user = user};
+    TG_TRY(each_line(path, read_line, &r));
+    if (out_bad)
+        *out_bad = r.bad;
+    return TG_OK;
+}
+
+typedef struct keeper {
+    int64_t last_step, last_epoch;
+    tg_new_file file;
+} keeper;
+
+static tg_status keep_line(void *user, const char *line, size_t length)
+{
+    keeper *k = user;
+    either record;
+    if (!parse_line(line, length, &record))
+        return TG_OK;
+    bool kept =
+        record.is_step ? record.step.step <= k->last_step : record.eval.epoch <= k->last_epoch;
+    return kept ? tg_new_file_write(&k->file, line, length) : TG_OK;
+}
+
+/* Written aside, so that a kill here costs nothing. */
+static tg_status drop_later_records(const char *path, int64_t last_step, int64_t last_epoch)
+{
+    keeper k = {.last_step = last_step, .last_epoch = last_epoch};
+    if (!tg_file_exists(path))
+        return TG_OK;
+    TG_TRY(tg_new_file_open(path, &k.file));
+    tg_status status = each_line(path, keep_line, &k);
+    if (status == TG_OK)
+        return tg_new_file_commit(&k.file);
+    tg_new_file_discard(&k.file);
+    return status;
+}
+
+tg_status tg_metrics_open(const char *path, bool resume, int64_t last_step, int64_t last_epoch,
+                          tg_metrics *out)
+{
+    if (resume)
+        TG_TRY(drop_later_records(path, last_step, last_epoch));
+    tg_metrics metrics = {.path = strdup(path)};
+    if (!metrics.path)
+        return tg_fail(TG_ERROR_MACHINE, "%s: out of memory", path);
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (resume ? 0 : O_TRUNC);
+    metrics.fd = open(path, flags, 0666);
+    if (metrics.fd < 0) {
+        free(metrics.path);
+        return tg_fail(TG_ERROR_MACHINE, "cannot write %s: %s", path, strerrordesc_np(errno));
+    }
+    *out = metrics;
+    return TG_OK;
+}
+
+void tg_metrics_close(tg_metrics *metrics)
+{
+    if (!metrics || !metrics->path)
+        return;
+    close(metrics->fd);
+    free(metrics->path);
+    tg_text_done(&metrics->line);
+    *metrics = (tg_metrics){.fd = -1};
+}
+
+static tg_status write_line(tg_metrics *metrics)
+{
+    tg_text_append_char(&metrics->line, '\n');
+    TG_TRY(tg_text_check(&metrics->line, metrics->path));
+    off_t start = lseek(metrics->fd, 0, SEEK_END);
+    size_t done = 0;
+    while (done < metrics->line.length) {
+        ssize_t n = write(metrics->fd, metrics->line.data + done, metrics->line.length - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            int error = errno;
+            if (start >= 0)
+                (void)!ftruncate(metrics->fd, start); /* no half line before the next record */
+            return tg_fail(TG_ERROR_MACHINE, "cannot write %s: %s", metrics->path,
+                           strerrordesc_np(error));
+        }
+        done += (size_t)n;
+    }
+    return TG_OK;
+}
+
+tg_status tg_metrics_write_step(tg_metrics *metrics, const tg_step_record *record)
+{
+    tg_text_clear(&metrics->line);
+    tg_step_record_print(record, &metrics->line);
+    return write_line(metrics);
+}
+
+tg_status tg_metrics_write_eval(tg_metrics *metrics, const tg_eval_record *record)
+{
+    tg_text_clear(&metrics->line);
+    tg_eval_record_print(record, &metrics->line);
+    return write_line(metrics);
+}

@@ -1,0 +1,67 @@
+/* metrics.h - metrics.jsonl: one JSON object a line for every step and every evaluation.
+ *
+ * Written   one append per record, whole lines only: what a full disk cut off is taken back.
+ * Numbers are the shortest that read back; NaN and infinities become null, which reads as NaN.
+ * Resumed   records that a killed job wrote beyond its last checkpoint are dropped before the first
+ *           new one, so steps neither repeat nor are lost.
+ * Read      a torn last line (the job still writes, or was killed) is passed over; other lines that
+ *           are no record are counted.
+ *
+ * Errors    TG_ERROR_MACHINE for the disk; TG_ERROR_INPUT for an absent file when reading.
+ * Memory    the writer keeps one line's buffer, so a record allocates nothing after the first.
+ * Threads   one at a time per writer.
+ */
+#ifndef TG_RUN_METRICS_H
+#define TG_RUN_METRICS_H
+
+#include "base/status.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* In the order of the file; times are seconds, and the parts add up to t_step. */
+typedef struct tg_step_record {
+    int64_t step;                    /* optimizer steps done, from 1 */
+    int64_t epoch;                   /* that this step belongs to, from 0 */
+    int64_t images;                  /* in this step */
+    double loss, loss_task, loss_kd; /* NaN: not used */
+    double lr, grad_norm, images_per_s;
+    double t_step, t_data, t_teacher, t_forward, t_backward, t_reduce, t_optimizer, t_other;
+    uint64_t rss_bytes;
+} tg_step_record;
+
+typedef struct tg_eval_record {
+    int64_t epoch;             /* epochs done */
+    double val_top1, val_top5; /* percent */
+    double val_loss;
+    int64_t val_images;
+} tg_eval_record;
+
+typedef struct tg_metrics {
+    char *path;
+    int fd;
+    tg_text line;
+} tg_metrics;
+
+/* Starts an empty file, or with `resume` continues one: records with step > last_step and
+ * evaluations with epoch > last_epoch are dropped first (the file may be absent). */
+tg_status tg_metrics_open(const char *path, bool resume, int64_t last_step, int64_t last_epoch,
+                          tg_metrics *out) TG_MUST_CHECK;
+/* A failed write leaves the writer usable; the record is lost. */
+tg_status tg_metrics_write_step(tg_metrics *metrics, const tg_step_record *record) TG_MUST_CHECK;
+tg_status tg_metrics_write_eval(tg_metrics *metrics, const tg_eval_record *record) TG_MUST_CHECK;
+void tg_metrics_close(tg_metrics *metrics);
+
+/* Appends the record as JSON without a line end. */
+void tg_step_record_print(const tg_step_record *record, tg_text *out);
+void tg_eval_record_print(const tg_eval_record *record, tg_text *out);
+
+/* Called for each record in the order of the file: exactly one of the pointers is not NULL. */
+typedef void (*tg_metrics_visit)(void *user, const tg_step_record *step,
+                                 const tg_eval_record *eval);
+/* *out_bad (may be NULL): lines that were no record. */
+tg_status tg_metrics_read(const char *path, tg_metrics_visit visit, void *user,
+                          size_t *out_bad) TG_MUST_CHECK;
+
+#endif

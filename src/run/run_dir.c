@@ -1,0 +1,137 @@
+#include "run/run_dir.h"
+
+#include "base/text.h"
+#include "os/file.h"
+#include "os/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+static const char *const FOLDERS[] = {"log", "system", "trace", "checkpoints"};
+enum { FOLDER_COUNT = sizeof FOLDERS / sizeof FOLDERS[0] };
+
+char *tg_run_dir_path(const tg_run_dir *dir, const char *name)
+{
+    return tg_path_join(dir->path, name);
+}
+
+static tg_status no_memory(const char *path)
+{
+    return tg_fail(TG_ERROR_MACHINE, "%s: out of memory", path);
+}
+
+static tg_status make_folder(const tg_run_dir *dir, const char *name)
+{
+    char *path = tg_run_dir_path(dir, name);
+    if (!path)
+        return no_memory(dir->path);
+    tg_status status = tg_folder_make(path);
+    free(path);
+    return status;
+}
+
+static tg_status lock_is_taken(const tg_run_dir *dir)
+{
+    char holder[64];
+    ssize_t n = pread(dir->lock_fd, holder, sizeof holder - 1, 0);
+    holder[n > 0 ? n : 0] = '\0';
+    holder[strcspn(holder, "\n")] = '\0';
+    return tg_fail(TG_ERROR_USAGE,
+                   "%s: another job writes here (process %s); wait for it, stop it, or choose "
+                   "another --output",
+                   dir->path, holder[0] ? holder : "unknown");
+}
+
+/* The lock file stays when the job ends: removing it would let two jobs lock two files. */
+static tg_status take_lock(tg_run_dir *dir)
+{
+    char *path = tg_run_dir_path(dir, "lock"), text[64];
+    if (!path)
+        return no_memory(dir->path);
+    dir->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    free(path);
+    if (dir->lock_fd < 0)
+        return tg_fail(TG_ERROR_MACHINE, "%s: cannot open its lock file: %s", dir->path,
+                       strerrordesc_np(errno));
+    if (flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return lock_is_taken(dir);
+    int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    if (ftruncate(dir->lock_fd, 0) < 0 || pwrite(dir->lock_fd, text, (size_t)n, 0) < 0)
+        return tg_fail(TG_ERROR_MACHINE, "%s: cannot write its lock file: %s", dir->path,
+                       strerrordesc_np(errno));
+    return TG_OK;
+}
+
+tg_status tg_run_dir_open(const char *path, tg_run_dir *out)
+{
+    tg_run_dir dir = {.path = strdup(path), .lock_fd = -1};
+    tg_status status;
+    if (!dir.path)
+        return no_memory(path);
+    TG_TRY_GOTO(tg_folder_make(path), close_dir);
+    TG_TRY_GOTO(take_lock(&dir), close_dir);
+    for (int i = 0; i < FOLDER_COUNT; i++)
+        TG_TRY_GOTO(make_folder(&dir, FOLDERS[i]), close_dir);
+    TG_TRY_GOTO(tg_temp_clean(path), close_dir);
+    *out = dir;
+    return TG_OK;
+
+close_dir:
+    tg_run_dir_close(&dir);
+    return status;
+}
+
+void tg_run_dir_close(tg_run_dir *dir)
+{
+    if (!dir || !dir->path)
+        return;
+    if (dir->lock_fd >= 0)
+        close(dir->lock_fd);
+    free(dir->path);
+    *dir = (tg_run_dir){.lock_fd = -1};
+}
+
+static tg_status write_named(const tg_run_dir *dir, const char *name, const char *bytes,
+                             size_t length)
+{
+    char *path = tg_run_dir_path(dir, name);
+    if (!path)
+        return no_memory(dir->path);
+    tg_status status = tg_file_write(path, bytes, length);
+    free(path);
+    return status;
+}
+
+tg_status tg_run_dir_write_job(const tg_run_dir *dir, const char *yaml, size_t length)
+{
+    return write_named(dir, "job.yaml", yaml, length);
+}
+
+tg_status tg_run_dir_write_failure(const tg_run_dir *dir, const char *reason,
+                                   const char *last_lines)
+{
+    tg_text text = {0};
+    for (const char *at = reason; *at; at++) /* the reason is one line, whatever it quotes */
+        tg_text_append_char(&text, *at == '\n' ? ' ' : *at);
+    tg_text_append_format(&text, "\n%s", last_lines);
+    tg_status status = tg_text_check(&text, dir->path);
+    if (status == TG_OK)
+        status = write_named(dir, "failure", text.data, text.length);
+    tg_text_done(&text);
+    return status;
+}
+
+tg_status tg_run_dir_remove_failure(const tg_run_dir *dir)
+{
+    char *path = tg_run_dir_path(dir, "failure");
+    if (!path)
+        return no_memory(dir->path);
+    tg_status status = tg_tree_remove(path);
+    free(path);
+    return status;
+}

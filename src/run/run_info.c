@@ -1,0 +1,96 @@
+#include "run/run_info.h"
+
+#include "base/json_writer.h"
+#include "os/file.h"
+#include "os/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+
+void tg_run_machine_read(int scheduler_cpus, tg_run_machine *out)
+{
+    struct utsname name;
+    *out = (tg_run_machine){.memory_bytes = tg_memory_total_bytes()};
+    if (uname(&name) == 0) {
+        snprintf(out->host, sizeof out->host, "%s", name.nodename);
+        snprintf(out->system, sizeof out->system, "%s %s %s", name.sysname, name.release,
+                 name.machine);
+    }
+    tg_cpu_model("", out->cpu_model, sizeof out->cpu_model);
+    tg_cpu_share_read("", 0, scheduler_cpus, &out->share);
+}
+
+static void put_machine(tg_json_writer *w, const tg_run_machine *machine)
+{
+    tg_json_begin_object(w, "machine");
+    tg_json_put_string(w, "host", machine->host);
+    tg_json_put_string(w, "system", machine->system);
+    tg_json_put_string(w, "cpu", machine->cpu_model);
+    tg_json_put_int(w, "cpus", machine->share.affinity);
+    tg_json_put_uint(w, "memory_bytes", machine->memory_bytes);
+    tg_json_end_object(w);
+}
+
+static void put_cgroup(tg_json_writer *w, const tg_cpu_share *share)
+{
+    tg_json_begin_object(w, "cgroup");
+    tg_json_put_int(w, "version", share->cgroup_version);
+    if (share->quota > 0)
+        tg_json_put_double(w, "cpu_quota", share->quota);
+    else
+        tg_json_put_null(w, "cpu_quota");
+    if (share->memory_limit_bytes)
+        tg_json_put_uint(w, "memory_limit_bytes", share->memory_limit_bytes);
+    else
+        tg_json_put_null(w, "memory_limit_bytes");
+    tg_json_put_int(w, "usable_cpus", share->cpus);
+    tg_json_end_object(w);
+}
+
+static void put_pairs(tg_json_writer *w, const char *key, const tg_run_pair *pairs, size_t count)
+{
+    tg_json_begin_object(w, key);
+    for (size_t i = 0; i < count; i++)
+        tg_json_put_string(w, pairs[i].name, pairs[i].value);
+    tg_json_end_object(w);
+}
+
+static void print_info(const tg_run_info *info, tg_text *text)
+{
+    tg_json_writer w = tg_json_writer_init(text);
+    tg_json_begin_object(&w, NULL);
+    tg_json_put_string(&w, "command", info->command);
+    tg_json_put_string(&w, "version", info->version);
+    put_machine(&w, &info->machine);
+    put_cgroup(&w, &info->machine.share);
+    put_pairs(&w, "libraries", info->libraries, info->library_count);
+    put_pairs(&w, "kernels", info->kernels, info->kernel_count);
+    tg_json_put_int(&w, "ranks", info->ranks);
+    tg_json_put_int(&w, "threads", info->threads);
+    tg_json_put_int(&w, "workers", info->workers);
+    tg_json_put_string(&w, "start", info->start);
+    tg_json_put_string(&w, "end", info->end);
+    if (info->end)
+        tg_json_put_int(&w, "exit", info->exit_code);
+    else
+        tg_json_put_null(&w, "exit");
+    tg_json_put_string(&w, "failure", info->failure);
+    tg_json_end_object(&w);
+    tg_text_append_char(text, '\n');
+}
+
+tg_status tg_run_info_write(const tg_run_dir *dir, const tg_run_info *info)
+{
+    tg_text text = {0};
+    print_info(info, &text);
+    tg_status status = tg_text_check(&text, dir->path);
+    char *path = tg_run_dir_path(dir, "run.json");
+    if (status == TG_OK && !path)
+        status = tg_fail(TG_ERROR_MACHINE, "%s: out of memory", dir->path);
+    if (status == TG_OK)
+        status = tg_file_write(path, text.data, text.length);
+    free(path);
+    tg_text_done(&text);
+    return status;
+}

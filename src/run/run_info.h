@@ -1,0 +1,44 @@
+/* run_info.h - run.json: what ran, where, with what, and how it ended.
+ *
+ * Written when the job starts (end, exit and failure null) and again when it ends; each time the
+ * whole file, aside and renamed. Text fields are borrowed; NULL is written as null.
+ * Errors TG_ERROR_MACHINE for the disk. Threads reentrant.
+ */
+#ifndef TG_RUN_RUN_INFO_H
+#define TG_RUN_RUN_INFO_H
+
+#include "base/status.h"
+#include "os/cpu.h"
+#include "run/run_dir.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* "onednn" -> "2.6.3", "attention_forward" -> "avx512_bf16". */
+typedef struct tg_run_pair {
+    const char *name, *value;
+} tg_run_pair;
+
+typedef struct tg_run_machine {
+    char host[256], cpu_model[128], system[256]; /* system: kernel name and release */
+    tg_cpu_share share;
+    uint64_t memory_bytes;
+} tg_run_machine;
+
+/* Fills it for this machine; `scheduler_cpus` as for tg_cpu_share_read. */
+void tg_run_machine_read(int scheduler_cpus, tg_run_machine *out);
+
+typedef struct tg_run_info {
+    const char *command, *version;
+    tg_run_machine machine;
+    const tg_run_pair *libraries, *kernels;
+    size_t library_count, kernel_count;
+    int ranks, threads, workers;
+    const char *start, *end; /* tg_clock_iso; end NULL while running */
+    int exit_code;           /* meaningful once end is set */
+    const char *failure;     /* reason, or NULL */
+} tg_run_info;
+
+tg_status tg_run_info_write(const tg_run_dir *dir, const tg_run_info *info) TG_MUST_CHECK;
+
+#endif
