@@ -1,0 +1,47 @@
+/* resize.h - antialiased resampling, bit for bit what Pillow's Image.resize gives.
+ *
+ * Formula    out(x) = sum w((i + 1/2 - c)/s) in(i) / sum w, c = from + (x + 1/2)(to - from)/n,
+ *            s = max(1, (to - from)/n); w = Keys' cubic with a = -1/2 (support 2) or the triangle
+ *            (support 1). Horizontal pass first, 8-bit rounding between the passes, weights as
+ *            fixed-point numbers of 22 fraction bits, sums rounded half up and clipped to 0..255.
+ * Crop, box  `crop` cuts first: pixels outside it do not exist, as in
+ *            torchvision's resized_crop. `box` is Pillow's box argument: a
+ *            real-valued rectangle inside the crop that is stretched to the target; pixels of the
+ *            crop around it count where the filter reaches them.
+ * Versions   plain C and AVX2, chosen at run time, equal in every bit. TG_RESIZE_AUTO takes the
+ * best one that the machine has. Memory     in scratch: 3 * target width * (source rows used) bytes
+ * and the two filter tables (8 bytes * taps * target side), kept for the next picture of the same
+ * sizes. Errors     TG_ERROR_USAGE: target side < 1, crop, box or part outside, a level that the
+ * machine lacks. TG_ERROR_MACHINE. Threads    reentrant, one scratch per thread. `out` must not be
+ * `source`.
+ */
+#ifndef TG_IMAGE_RESIZE_H
+#define TG_IMAGE_RESIZE_H
+
+#include "base/status.h"
+#include "image/image.h"
+#include "image/preprocess.h"
+
+typedef enum tg_resize_level {
+    TG_RESIZE_AUTO,
+    TG_RESIZE_PLAIN,
+    TG_RESIZE_AVX2,
+} tg_resize_level;
+
+/* Whether this machine can run the level. */
+int tg_resize_has_level(tg_resize_level level);
+
+/* What to make. A zeroed crop, box or part means the whole. */
+typedef struct tg_resize_spec {
+    int width_px, height_px; /* target */
+    tg_interpolation filter;
+    tg_image_rect crop; /* of the source */
+    tg_image_box box;   /* within the crop, from its left top corner */
+    tg_image_rect part; /* of the target: only these pixels are computed, out has this size */
+    tg_resize_level level;
+} tg_resize_spec;
+
+tg_status tg_image_resize(const tg_image *source, const tg_resize_spec *spec,
+                          tg_image_scratch *scratch, tg_image *out) TG_MUST_CHECK;
+
+#endif
