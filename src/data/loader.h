@@ -1,16 +1,29 @@
 /* loader.h - batches of augmented photos, built by worker threads straight into aligned buffers.
  *
- * Order and random numbers are pure functions of (seed, epoch, sample index): worker count, timing
- * and resume do not change a bit of any batch. A batch is `batch_size` consecutive positions of the
- * epoch's order; the last one may be smaller. A photo that cannot be decoded is counted, named once
- * in the log, and its place in the batch is left out (count shrinks) - or the run fails (strict).
+ * Order and random numbers are pure functions of (seed, epoch, sample index), mixing of (seed,
+ * epoch, batch number): worker count, timing and resume do not change a bit of any batch. A batch
+ * is `batch_size` consecutive positions of the epoch's order; the last one may be smaller. A photo
+ * that cannot be decoded is counted, named once in the log, and its place in the batch is left out
+ * (count shrinks) - or the run fails (strict). Faults of the machine (memory, handles, disk)
+ * always fail.
+ *
+ * Workers take single photos of the oldest unfinished batch, so a batch is ready as early as it
+ * can be; whoever finishes its last photo closes gaps, mixes and builds targets. Workers block all
+ * signals and flush subnormal numbers to zero. A batch that gives nothing for 30 s is named in the
+ * log with the photo that is waited for.
  *
  * States  open -> { start_epoch -> next/release ... TG_END }... -> close. At most `prefetch` + 1
  *         batches exist; next() waits for the oldest and hands it over, release() gives it back.
  *         close() at any time stops the workers within one decode.
- * Memory  slots are allocated at open: tg_loader_bytes(options). Batches are borrowed until release.
- * Errors  TG_ERROR_INPUT (strict and a bad file, or more bad files than max_bad_share allows),
- *         TG_ERROR_MACHINE (threads, memory).
+ * Memory  slots are reserved at open: tg_loader_bytes(options). Beside them each worker keeps its
+ *         largest photo, and shuffling takes 4 bytes a sample. Batches are borrowed until release
+ *         or the next start_epoch.
+ * Errors  open: TG_ERROR_USAGE (options out of range; no batch in an epoch), TG_ERROR_INPUT (a
+ *         label that is not below num_classes: names file and value), TG_ERROR_MACHINE (threads,
+ *         memory). next: TG_ERROR_INPUT (strict and a bad file, or more bad files in this epoch
+ *         than max_bad_share allows), TG_ERROR_MACHINE, TG_ERROR_USAGE (every batch is still
+ *         lent). An error is delivered in place of the batch it happened in, and again until
+ *         start_epoch.
  * Threads one consumer thread.
  */
 #ifndef TG_DATA_LOADER_H
@@ -27,40 +40,46 @@
 
 typedef struct tg_loader_options {
     size_t batch_size;
-    int workers;               /* decoding threads, >= 0; 0: decode in next() */
-    size_t prefetch;           /* finished batches kept ready; 0: 2 */
+    int workers;     /* decoding threads, >= 0; 0: decode in next() */
+    size_t prefetch; /* finished batches kept ready; 0: 2 */
     uint64_t seed;
-    bool train;                /* augment and shuffle; false: evaluation transform, file order */
-    bool drop_last;            /* train only: leave out a last part-batch */
-    tg_augment augment;        /* used when train */
-    tg_preprocess preprocess;  /* of the student (or of the only model) */
-    bool has_teacher;          /* fill batch.teacher_image: same crop and flip, own size/mean/std */
+    bool train;               /* augment and shuffle; false: evaluation transform, file order */
+    bool drop_last;           /* train only: leave out a last part-batch */
+    tg_augment augment;       /* used when train */
+    tg_preprocess preprocess; /* of the student (or of the only model) */
+    bool has_teacher;         /* fill batch.teacher_image: same crop and flip, own size/mean/std */
     tg_preprocess teacher_preprocess;
-    size_t num_classes;        /* width of targets; 0: no targets (unlabelled) */
+    size_t num_classes; /* width of targets; 0: no targets (unlabelled) */
     bool strict;
-    double max_bad_share;      /* fail when more than this share of an epoch is bad; default 0.1 */
+    double max_bad_share; /* fail when more than this share of an epoch is bad; 0: 0.1 */
+    /* NULL, or called on the worker's thread before each photo; tests inject delays here. */
+    void (*before_photo)(void *user, uint64_t epoch, uint64_t sample);
+    void *before_photo_user;
 } tg_loader_options;
 
 typedef struct tg_batch {
-    size_t count;              /* samples in this batch */
-    uint64_t position;         /* position in the epoch of the sample after this batch's last one */
-    float *image;              /* [count,3,S,S] normalised */
-    float *teacher_image;      /* [count,3,St,St] or NULL */
-    float *target;             /* [count,K] soft targets after smoothing and mixing, or NULL */
-    int32_t *label;            /* [count] class index before mixing; -1 when unlabelled */
-    uint64_t *sample_index;    /* [count] index in the data set */
-    size_t skipped;            /* bad photos left out of this batch */
+    size_t count;           /* samples in this batch */
+    uint64_t position;      /* position in the epoch of the sample after this batch's last one */
+    float *image;           /* [count,3,S,S] normalised */
+    float *teacher_image;   /* [count,3,St,St] or NULL */
+    float *target;          /* [count,K] soft targets after smoothing and mixing (one-hot when
+                               not training), or NULL */
+    int32_t *label;         /* [count] class index before mixing; -1 when unlabelled */
+    uint64_t *sample_index; /* [count] index in the data set */
+    size_t skipped;         /* bad photos left out of this batch */
 } tg_batch;
 
 typedef struct tg_loader_stats {
-    uint64_t decoded, skipped;  /* photos since open */
-    int64_t wait_ns;            /* time the consumer waited in next() */
+    uint64_t decoded, skipped;       /* photos since open */
+    int64_t wait_ns;                 /* time the consumer waited in next() */
     int64_t decode_ns, transform_ns; /* summed over workers */
 } tg_loader_stats;
 
 typedef struct tg_loader tg_loader;
 
+/* SIZE_MAX when the sizes do not fit the machine's numbers. */
 size_t tg_loader_bytes(const tg_loader_options *options);
+/* The data set is borrowed until close; the options are copied. */
 tg_status tg_loader_open(const tg_dataset *dataset, const tg_loader_options *options,
                          tg_loader **out) TG_MUST_CHECK;
 /* Begins `epoch` at sample position `first` of its order (0, or where a checkpoint stopped). May be
