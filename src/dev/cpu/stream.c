@@ -102,6 +102,8 @@ void tg_stream_close(tg_stream *stream)
 {
     if (!stream)
         return;
+    if (stream->products_free)
+        stream->products_free(stream->products);
     if (stream->dnnl)
         dnnl_stream_destroy(stream->dnnl);
     if (stream->engine)

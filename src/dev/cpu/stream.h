@@ -17,6 +17,8 @@ struct tg_stream {
     dnnl_stream_t dnnl;
     void *scratch[TG_STREAM_SLOTS];
     size_t scratch_bytes[TG_STREAM_SLOTS];
+    void *products; /* kern/cpu/product.c: prepared oneDNN primitives, shared by equal shapes */
+    void (*products_free)(void *products);
 };
 
 void tg_stream_enter(const tg_stream *stream);
