@@ -439,6 +439,47 @@ static void real_photos(void **state)
     tg_dataset_done(&dataset);
 }
 
+/* Odd, broken and hostile files: every one is either delivered or counted, in both transforms, and
+ * those that must be refused are not delivered. */
+static void odd_photos(void **state)
+{
+    (void)state;
+    static const char *const refused[] = {
+        "bomb_65500x65500.jpg", "zero_height.jpg", "bad_ihdr.png", "text.jpg", "empty.jpg",
+        "soi_only.jpg"};
+    char root[4096];
+    tg_dataset dataset;
+    tg_loader *loader;
+    const tg_batch *batch;
+    if (!tg_test_shared_dir())
+        skip();
+    snprintf(root, sizeof root, "%s/data/food/odd", tg_test_shared_dir());
+    tg_dataset_options where = {.root = root, .unlabelled = 1};
+    assert_ok(tg_dataset_open(&where, &dataset));
+    for (int train = 0; train < 2; train++) {
+        tg_loader_options options = usual(2);
+        size_t delivered = 0, skipped = 0;
+        options.num_classes = 0;
+        options.train = train == 1;
+        options.max_bad_share = 1;
+        assert_ok(tg_loader_open(&dataset, &options, &loader));
+        assert_ok(tg_loader_start_epoch(loader, 0, 0));
+        while (tg_loader_next(loader, &batch) == TG_OK) {
+            delivered += batch->count;
+            skipped += batch->skipped;
+            assert_null(batch->target);
+            for (size_t i = 0; i < batch->count; i++)
+                for (size_t r = 0; r < sizeof refused / sizeof *refused; r++)
+                    assert_null(strstr(dataset.samples[batch->sample_index[i]].path, refused[r]));
+            tg_loader_release(loader, batch);
+        }
+        assert_int_equal(delivered + skipped, dataset.count);
+        assert_true(delivered > 30 && skipped >= 6);
+        tg_loader_close(loader);
+    }
+    tg_dataset_done(&dataset);
+}
+
 static int remove_lists(void **state)
 {
     (void)state;
@@ -468,6 +509,7 @@ int main(void)
         cmocka_unit_test(thread_does_not_start),
         cmocka_unit_test(nothing_leaks),
         cmocka_unit_test(real_photos),
+        cmocka_unit_test(odd_photos),
     };
     return cmocka_run_group_tests(tests, make_lists, remove_lists);
 }
