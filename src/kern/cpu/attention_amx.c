@@ -1,0 +1,167 @@
+#include "kern/cpu/attention_bf16.h"
+
+#include <immintrin.h>
+
+/* Tiles 0-3 accumulate a block of up to 32 x 32, 4 and 5 hold rows of a, 6 and 7 panels of b. */
+
+/* LDTILECFG's operand. In static storage because the compiler's intrinsic does not say that it
+ * reads all 64 bytes. */
+static const struct {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} tiles = {.palette = 1,
+           .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+           .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
+
+static void enter(void)
+{
+    _tile_loadconfig(&tiles);
+}
+
+/* oneDNN configures the tiles inside each of its calls, so nothing has to be restored. */
+static void leave(void)
+{
+    _tile_release();
+}
+
+typedef struct block {
+    size_t K;
+    const uint16_t *a;
+    size_t a_bytes; /* between rows */
+    const uint16_t *b;
+    size_t panel; /* elements between panels of b */
+    float *c;
+    size_t c_bytes;
+    bool add;
+} block;
+
+static void block_2x2(const block *x)
+{
+    const uint16_t *a1 = (const uint16_t *)((const char *)x->a + 16 * x->a_bytes);
+    const uint16_t *b1 = x->b + x->panel;
+    float *c1 = (float *)((char *)x->c + 16 * x->c_bytes);
+    if (x->add) {
+        _tile_loadd(0, x->c, x->c_bytes);
+        _tile_loadd(1, x->c + 16, x->c_bytes);
+        _tile_loadd(2, c1, x->c_bytes);
+        _tile_loadd(3, c1 + 16, x->c_bytes);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+    for (size_t k = 0; k < x->K; k += 32) {
+        _tile_loadd(4, x->a + k, x->a_bytes);
+        _tile_loadd(6, x->b + 16 * k, 64);
+        _tile_loadd(7, b1 + 16 * k, 64);
+        _tile_loadd(5, a1 + k, x->a_bytes);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_stored(0, x->c, x->c_bytes);
+    _tile_stored(1, x->c + 16, x->c_bytes);
+    _tile_stored(2, c1, x->c_bytes);
+    _tile_stored(3, c1 + 16, x->c_bytes);
+}
+
+static void block_2x1(const block *x)
+{
+    const uint16_t *a1 = (const uint16_t *)((const char *)x->a + 16 * x->a_bytes);
+    float *c1 = (float *)((char *)x->c + 16 * x->c_bytes);
+    if (x->add) {
+        _tile_loadd(0, x->c, x->c_bytes);
+        _tile_loadd(2, c1, x->c_bytes);
+    } else {
+        _tile_zero(0);
+        _tile_zero(2);
+    }
+    for (size_t k = 0; k < x->K; k += 32) {
+        _tile_loadd(4, x->a + k, x->a_bytes);
+        _tile_loadd(6, x->b + 16 * k, 64);
+        _tile_loadd(5, a1 + k, x->a_bytes);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(2, 5, 6);
+    }
+    _tile_stored(0, x->c, x->c_bytes);
+    _tile_stored(2, c1, x->c_bytes);
+}
+
+static void block_1x2(const block *x)
+{
+    const uint16_t *b1 = x->b + x->panel;
+    if (x->add) {
+        _tile_loadd(0, x->c, x->c_bytes);
+        _tile_loadd(1, x->c + 16, x->c_bytes);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+    }
+    for (size_t k = 0; k < x->K; k += 32) {
+        _tile_loadd(4, x->a + k, x->a_bytes);
+        _tile_loadd(6, x->b + 16 * k, 64);
+        _tile_loadd(7, b1 + 16 * k, 64);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+    }
+    _tile_stored(0, x->c, x->c_bytes);
+    _tile_stored(1, x->c + 16, x->c_bytes);
+}
+
+static void block_1x1(const block *x)
+{
+    if (x->add)
+        _tile_loadd(0, x->c, x->c_bytes);
+    else
+        _tile_zero(0);
+    for (size_t k = 0; k < x->K; k += 32) {
+        _tile_loadd(4, x->a + k, x->a_bytes);
+        _tile_loadd(6, x->b + 16 * k, 64);
+        _tile_dpbf16ps(0, 4, 6);
+    }
+    _tile_stored(0, x->c, x->c_bytes);
+}
+
+static void product(const tg_attention_operands *p)
+{
+    for (size_t n = 0; n < p->N; n += 32)
+        for (size_t m = 0; m < p->M; m += 32) {
+            block x = {.K = p->K,
+                       .a = p->a + m * p->lda,
+                       .a_bytes = 2 * p->lda,
+                       .b = p->b + n * p->K,
+                       .panel = 16 * p->K,
+                       .c = p->c + m * p->ldc + n,
+                       .c_bytes = 4 * p->ldc,
+                       .add = p->add};
+            bool wide = n + 16 < p->N, tall = m + 16 < p->M;
+            if (tall)
+                (wide ? block_2x2 : block_2x1)(&x);
+            else
+                (wide ? block_1x2 : block_1x1)(&x);
+        }
+}
+
+static void forward(const tg_attention_head *head, const tg_attention_forward_out *out,
+                    void *scratch)
+{
+    tg_attention_bf16_forward(head, out, scratch, product);
+}
+
+static void backward(const tg_attention_head *head, const tg_attention_backward_args *args,
+                     void *scratch)
+{
+    tg_attention_bf16_backward(head, args, scratch, product);
+}
+
+const tg_attention_kernel tg_attention_bf16_amx = {
+    .forward_bytes = tg_attention_bf16_forward_bytes,
+    .backward_bytes = tg_attention_bf16_backward_bytes,
+    .forward = forward,
+    .backward = backward,
+    .enter = enter,
+    .leave = leave,
+};
