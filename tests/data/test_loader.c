@@ -343,6 +343,34 @@ static void refuses_nonsense(void **state)
     tg_loader_close(loader);
 }
 
+static atomic_int kept_subnormals, looked;
+
+static void look_at_subnormals(void *user, uint64_t epoch, uint64_t sample)
+{
+    (void)user;
+    (void)epoch;
+    (void)sample;
+    volatile float tiny = 1e-39f;
+    atomic_fetch_add(&looked, 1);
+    atomic_fetch_add(&kept_subnormals, tiny * 1.0f != 0);
+}
+
+/* Subnormal numbers are zero on every worker. */
+static void workers_flush_subnormals(void **state)
+{
+    (void)state;
+    tg_loader *loader;
+    tg_loader_options options = usual(3);
+    options.before_photo = look_at_subnormals;
+    assert_ok(tg_loader_open(&photos, &options, &loader));
+    read_epoch(loader, 0, 0, NULL);
+    tg_loader_close(loader);
+    assert_int_equal(atomic_load(&looked), PHOTOS);
+#if defined(__SSE2__) || defined(__aarch64__)
+    assert_int_equal(atomic_load(&kept_subnormals), 0);
+#endif
+}
+
 static void thread_does_not_start(void **state)
 {
     (void)state;
@@ -507,6 +535,7 @@ int main(void)
         cmocka_unit_test(stops_at_any_time),
         cmocka_unit_test(refuses_nonsense),
         cmocka_unit_test(thread_does_not_start),
+        cmocka_unit_test(workers_flush_subnormals),
         cmocka_unit_test(nothing_leaks),
         cmocka_unit_test(real_photos),
         cmocka_unit_test(odd_photos),
