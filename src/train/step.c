@@ -1,0 +1,168 @@
+#include "train/step.h"
+
+#include "os/clock.h"
+
+#include <math.h>
+
+static size_t teacher_width(const tg_step *step)
+{
+    return step->objective.kd == TG_KD_FEATURE ? tg_vit_get_config(step->teacher)->embed_dim
+                                               : step->num_classes;
+}
+
+size_t tg_step_arena_bytes(const tg_step *step, size_t B, tg_dtype dtype)
+{
+    const tg_vit_config *student = tg_vit_get_config(step->student);
+    size_t C_s = step->projection ? step->projection->C_s : 0;
+    size_t C_t = step->projection ? step->projection->C_t : 0;
+    size_t bytes = tg_vit_step_bytes(student, B, dtype, TG_VIT_TRAIN) +
+                   tg_objective_bytes(B, step->num_classes, C_s, C_t);
+    if (!step->teacher)
+        return bytes;
+    size_t teacher = tg_vit_step_bytes(tg_vit_get_config(step->teacher), B, dtype, TG_VIT_INFER);
+    return TG_ARENA_ROUND(B * teacher_width(step) * sizeof(float)) +
+           (bytes > teacher ? bytes : teacher);
+}
+
+/* Rows of logits in the student's class order. */
+static void reorder_classes(const tg_step *step, size_t B, const float *logits, size_t K_t,
+                            float *out)
+{
+    const size_t K = step->num_classes;
+    for (size_t b = 0; b < B; b++)
+        for (size_t k = 0; k < K; k++)
+            out[b * K + k] = logits[b * K_t + step->teacher_class[k]];
+}
+
+/* What the teacher says of its own view of the batch, kept at the bottom of the arena. */
+static tg_status ask_teacher(tg_step *step, const tg_batch *batch, const float **out)
+{
+    *out = NULL;
+    if (!step->teacher)
+        return TG_OK;
+    const tg_vit_config *config = tg_vit_get_config(step->teacher);
+    const size_t B = batch->count, width = teacher_width(step);
+    float *kept = tg_arena_alloc(step->arena, B * width * sizeof *kept);
+    size_t mark = tg_arena_mark(step->arena);
+    const tg_vit_input input = {.B = B, .image = batch->teacher_image};
+    tg_vit_output teacher;
+    TG_TRY(tg_vit_forward(step->teacher, step->arena, &input, TG_VIT_INFER, &teacher));
+    if (step->objective.kd == TG_KD_FEATURE)
+        tg_stream_copy(step->stream, kept, teacher.feature, B * width * sizeof *kept);
+    else if (step->teacher_class)
+        reorder_classes(step, B, teacher.logits, config->num_classes, kept);
+    else
+        tg_stream_copy(step->stream, kept, teacher.logits, B * width * sizeof *kept);
+    tg_arena_release(step->arena, mark);
+    *out = kept;
+    return TG_OK;
+}
+
+static tg_status run_objective(tg_step *step, const tg_batch *batch, const tg_vit_output *student,
+                               const float *teacher, tg_objective_output *out)
+{
+    bool feature = step->objective.kd == TG_KD_FEATURE;
+    const tg_objective_input input = {.B = batch->count,
+                                      .K = step->num_classes,
+                                      .mean_over = step->mean_over,
+                                      .accumulate = step->images > 0,
+                                      .target = batch->target,
+                                      .logits = student->logits,
+                                      .logits_dist = student->logits_dist,
+                                      .feature = student->feature,
+                                      .teacher_logits = feature ? NULL : teacher,
+                                      .teacher_feature = feature ? teacher : NULL,
+                                      .projection = step->projection};
+    return tg_objective_run(&step->objective, step->kern, step->stream, step->arena, &input, out);
+}
+
+tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch)
+{
+    if (batch->count == 0)
+        return TG_OK;
+    int64_t start = tg_clock_ns();
+    tg_arena_release(step->arena, 0);
+    const float *teacher;
+    TG_TRY(ask_teacher(step, batch, &teacher));
+    int64_t asked = tg_clock_ns();
+    const tg_vit_input input = {.B = batch->count,
+                                .image = batch->image,
+                                .seed = step->seed,
+                                .epoch = epoch,
+                                .sample_index = batch->sample_index};
+    tg_vit_output student;
+    TG_TRY(tg_vit_forward(step->student, step->arena, &input, TG_VIT_TRAIN, &student));
+    tg_objective_output objective;
+    TG_TRY(run_objective(step, batch, &student, teacher, &objective));
+    int64_t forward = tg_clock_ns();
+    const tg_vit_backward_args backward = {.dlogits = objective.dlogits,
+                                           .dlogits_dist = objective.dlogits_dist,
+                                           .dfeature = objective.dfeature,
+                                           .grads = step->grads,
+                                           .accumulate = step->images > 0};
+    TG_TRY(tg_vit_backward(step->student, step->arena, &backward));
+    step->phases.teacher_ns += asked - start;
+    step->phases.forward_ns += forward - asked;
+    step->phases.backward_ns += tg_clock_ns() - forward;
+    step->images += batch->count;
+    step->task += objective.task;
+    step->kd += objective.kd;
+    return TG_OK;
+}
+
+static tg_status refresh(tg_step *step)
+{
+    TG_TRY(tg_vit_refresh(step->student));
+    if (step->projection)
+        TG_TRY(step->kern->linear.weight_refresh(step->stream, step->projection->weight,
+                                                 step->projection_params));
+    return TG_OK;
+}
+
+static double total_loss(const tg_objective *objective, double task, double kd)
+{
+    if (objective->kd == TG_KD_NONE)
+        return task;
+    if (objective->alpha >= 1)
+        return kd;
+    return (1 - objective->alpha) * task + objective->alpha * kd;
+}
+
+static tg_status count_bad(tg_step *step, bool skipped)
+{
+    step->bad_in_a_row = skipped ? step->bad_in_a_row + 1 : 0;
+    if (step->bad_in_a_row < TG_STEP_BAD_LIMIT)
+        return TG_OK;
+    return tg_fail(TG_ERROR_FAILED,
+                   "the loss or its gradient was not finite in %d steps in a row; the last "
+                   "checkpoint is still good. A lower --lr, --clip-grad 1 or --no-amp usually helps",
+                   step->bad_in_a_row);
+}
+
+tg_status tg_step_update(tg_step *step, double lr, tg_step_report *out)
+{
+    int64_t start = tg_clock_ns();
+    double n = (double)step->images;
+    tg_step_report report = {.images = step->images,
+                             .task = step->task / n,
+                             .kd = step->kd / n,
+                             .grad_norm = NAN};
+    report.loss = total_loss(&step->objective, report.task, report.kd);
+    if (step->images && isfinite(report.loss)) {
+        tg_status status = tg_optimizer_step(step->optimizer, step->grads,
+                                             (double)step->mean_over / n, lr, &report.grad_norm);
+        TG_TRY(status);
+        report.skipped = status == TG_AGAIN;
+    } else {
+        report.skipped = step->images > 0;
+    }
+    if (!report.skipped && step->images)
+        TG_TRY(refresh(step));
+    step->phases.optimizer_ns += tg_clock_ns() - start;
+    report.phases = step->phases;
+    step->images = 0;
+    step->task = step->kd = 0;
+    step->phases = (tg_step_phases){0};
+    *out = report;
+    return count_bad(step, report.skipped);
+}

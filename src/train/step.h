@@ -1,0 +1,66 @@
+/* step.h - one optimizer step: the one file that joins the stages. Read it first.
+ *
+ *   batch -> teacher forward -> student forward -> objective -> student backward     (each micro-batch)
+ *         -> clip, AdamW, weight average -> prepared copies refreshed                (each window)
+ *
+ * A window is `accumulation` micro-batches (fewer at the end of an epoch). Means are over the samples
+ * really seen in the window. A step whose loss or gradient is not finite changes nothing and is
+ * counted; TG_STEP_BAD_LIMIT of them in a row is an error.
+ *
+ * Memory   the step arena, tg_step_arena_bytes, reserved by the caller; after the first step of a
+ *          shape nothing is allocated.
+ * Errors   TG_ERROR_MACHINE from the device; TG_ERROR_FAILED when the loss stays non-finite.
+ */
+#ifndef TG_TRAIN_STEP_H
+#define TG_TRAIN_STEP_H
+
+#include "data/loader.h"
+#include "loss/objective.h"
+#include "model/vit.h"
+#include "optim/optimizer.h"
+
+#define TG_STEP_BAD_LIMIT 20
+
+typedef struct tg_step_phases {
+    int64_t data_ns, teacher_ns, forward_ns, backward_ns, optimizer_ns;
+} tg_step_phases;
+
+typedef struct tg_step_report {
+    size_t images;
+    double loss, task, kd; /* means over the window; NaN: not used */
+    double grad_norm;
+    bool skipped;          /* not finite: no update was made */
+    tg_step_phases phases;
+} tg_step_report;
+
+typedef struct tg_step {
+    const tg_kern *kern;
+    tg_stream *stream;
+    tg_vit *student;
+    tg_vit *teacher;               /* NULL without distillation */
+    const uint32_t *teacher_class; /* [K]: teacher's index of each student class, or NULL: equal */
+    tg_objective objective;
+    tg_projection *projection;     /* TG_KD_FEATURE, else NULL */
+    const float *projection_params;
+    tg_optimizer *optimizer;
+    tg_arena *arena;
+    float *grads;
+    size_t num_classes, mean_over; /* nominal samples of a window */
+    uint64_t seed;
+    /* the window under way */
+    size_t images;
+    double task, kd;
+    tg_step_phases phases;
+    int bad_in_a_row;
+} tg_step;
+
+/* Bytes of the arena for batches of B. */
+size_t tg_step_arena_bytes(const tg_step *step, size_t B, tg_dtype dtype);
+
+/* One micro-batch of `epoch`: gradients are added to the window's. */
+tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch) TG_MUST_CHECK;
+
+/* Ends the window: updates the parameters with rate `lr`. */
+tg_status tg_step_update(tg_step *step, double lr, tg_step_report *out) TG_MUST_CHECK;
+
+#endif
