@@ -1,0 +1,35 @@
+#include "train/options.h"
+
+#include <math.h>
+
+tg_train_options tg_train_options_default(void)
+{
+    return (tg_train_options){
+        .model = {.model = "vit_tiny_patch16_224", .reg_tokens = -1, .num_classes = -1},
+        .data = {.train_split = "train", .val_split = "val", .workers = -1, .max_bad_share = 0.1},
+        .augment = {.scale_min = 0.08,
+                    .ratio_min = 0.75,
+                    .hflip = 0.5,
+                    .smoothing = 0.1,
+                    .mixup_prob = 1,
+                    .mixup_switch_prob = 0.5},
+        .preprocess = {.crop_pct = NAN, .interpolation = -1},
+        .recipe = {.epochs = 300,
+                   .batch_size = 128,
+                   .grad_accum_steps = 1,
+                   .lr = NAN,
+                   .warmup_lr = 1e-6,
+                   .warmup_epochs = 5,
+                   .weight_decay = 0.05,
+                   .beta1 = 0.9,
+                   .beta2 = 0.999,
+                   .eps = 1e-8,
+                   .layer_decay = 1,
+                   .model_ema_decay = 0.9998,
+                   .seed = 42},
+        .distill = {.objective = {.kd = TG_KD_NONE, .alpha = 0.5, .temperature = 4}},
+        .output = {.checkpoint_hist = 1, .eval_interval = 1},
+        .threads = 1,
+        .cpu_cap = TG_CPU_LEVEL_COUNT,
+    };
+}

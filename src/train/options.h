@@ -1,0 +1,87 @@
+/* options.h - everything a training job is told, as plain values; names and meanings are timm's.
+ *
+ * The command line fills it (cli/options_train.h says names, defaults and help). Strings are borrowed.
+ * tg_train_options_default gives the defaults that the option tables also state.
+ */
+#ifndef TG_TRAIN_OPTIONS_H
+#define TG_TRAIN_OPTIONS_H
+
+#include "infer/network.h"
+#include "loss/objective.h"
+#include "optim/schedule.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tg_model_choice {
+    const char *model;              /* architecture name, or a folder to fine-tune */
+    const char *initial_checkpoint; /* weights to start from when `model` is a name; or NULL */
+    int64_t img_size, patch_size, embed_dim, depth, num_heads, reg_tokens, num_classes;
+    double drop_path;
+} tg_model_choice;
+
+typedef struct tg_data_choice {
+    const char *data;                   /* root folder */
+    const char *train_split, *val_split; /* "train", "train+more"; val_split: a name or a share */
+    int64_t workers;                    /* -1: as many as the cores allow */
+    double max_bad_share;
+    bool strict;
+} tg_data_choice;
+
+typedef struct tg_augment_choice {
+    double scale_min, ratio_min; /* area and aspect of the random resized crop */
+    double hflip, vflip, color_jitter, reprob, smoothing, mixup, cutmix, mixup_prob,
+        mixup_switch_prob;
+    const char *aa;     /* "rand-m9-mstd0.5-inc1", or NULL */
+    bool no_aug;        /* evaluation transform in training */
+} tg_augment_choice;
+
+typedef struct tg_preprocess_choice {
+    double crop_pct;    /* NaN: the model's */
+    int interpolation;  /* -1: the model's; else a tg_interpolation */
+    double mean[3], std[3];
+    bool has_mean, has_std;
+} tg_preprocess_choice;
+
+typedef struct tg_recipe {
+    int64_t epochs, batch_size, grad_accum_steps;
+    double lr;          /* NaN: 5e-4 * batch / 512 (DeiT) */
+    double min_lr, warmup_lr;
+    double warmup_epochs;
+    tg_schedule_kind sched;
+    double weight_decay, beta1, beta2, eps, layer_decay, clip_grad;
+    bool model_ema;
+    double model_ema_decay;
+    bool amp;           /* bf16 compute where the machine has it */
+    int64_t seed;
+} tg_recipe;
+
+typedef struct tg_distill_choice {
+    const char *teacher; /* model folder; NULL: plain training */
+    tg_objective objective;
+} tg_distill_choice;
+
+typedef struct tg_output_choice {
+    const char *output;        /* run directory */
+    const char *resume;        /* NULL, "auto", or a checkpoint folder */
+    int64_t checkpoint_hist;   /* how many step folders stay besides last and best */
+    int64_t checkpoint_steps;  /* save every so many updates as well; 0: at epoch ends only */
+    int64_t eval_interval;     /* epochs between evaluations; 0: only at the end */
+    int64_t max_steps;         /* stop after so many updates (the schedule stays); 0: no limit */
+} tg_output_choice;
+
+typedef struct tg_train_options {
+    tg_model_choice model;
+    tg_data_choice data;
+    tg_augment_choice augment;
+    tg_preprocess_choice preprocess;
+    tg_recipe recipe;
+    tg_distill_choice distill;
+    tg_output_choice output;
+    int threads; /* compute threads, >= 1 */
+    tg_cpu_level cpu_cap;
+} tg_train_options;
+
+tg_train_options tg_train_options_default(void);
+
+#endif
