@@ -1,6 +1,7 @@
 #include "image/codec.h"
 
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 
 enum {
     MAX_SCANS = 100, /* real files have about 10; each scan is a pass over all coefficients */
-    MARGIN_PX = 16,  /* kept beside a crop so that chroma interpolation sees its neighbours */
+    BAND_ROWS = 16,
+    MARGIN_PX = 16, /* kept beside a crop so that chroma interpolation sees its neighbours */
 };
 
 /* Everything lives here and nothing in locals, so that longjmp loses nothing. */
@@ -141,27 +143,56 @@ static int narrow(decoder *d, tg_image_rect r)
     return (int)first;
 }
 
+/* Takes the wanted pixels of decoded rows, `row_bytes` apart, to the picture. */
+static void keep_rows(const decoder *d, const uint8_t *rows, size_t row_bytes, int count, int width,
+                      uint8_t *to)
+{
+    size_t kept = (size_t)width * 3;
+    for (int y = 0; y < count; y++, rows += row_bytes, to += kept) {
+        if (d->info.output_components == 4)
+            convert_four_inks(rows, (size_t)width, to);
+        else
+            memcpy(to, rows, kept);
+    }
+}
+
+/* Up to BAND_ROWS rows from the library; how many came. */
+static int read_band(decoder *d, uint8_t *rows, size_t row_bytes, int wanted)
+{
+    JSAMPROW row[BAND_ROWS];
+    int count = 0;
+    for (int i = 0; i < BAND_ROWS; i++)
+        row[i] = rows + (size_t)i * row_bytes;
+    if (wanted > BAND_ROWS)
+        wanted = BAND_ROWS;
+    while (count < wanted)
+        count += (int)jpeg_read_scanlines(&d->info, row + count, (JDIMENSION)(wanted - count));
+    return count;
+}
+
+/* Whole rows go straight to the picture; cut ones through a band, whose rows have left the store
+ * buffer of the processor before they are read again. */
 static tg_status read_rows(decoder *d)
 {
     tg_image_rect r = reduced_rect(d);
-    int skipped = narrow(d, r);
-    int channels = d->info.output_components;
-    uint8_t *row = tg_image_block_reserve(d->job->scratch, TG_IMAGE_BLOCK_ROWS,
-                                          (size_t)d->info.output_width * (size_t)channels);
-    if (!row)
+    int skipped = narrow(d, r), channels = d->info.output_components;
+    size_t row_bytes = (size_t)d->info.output_width * (size_t)channels;
+    size_t kept = (size_t)r.width_px * 3;
+    bool direct = channels == 3 && (int)d->info.output_width == r.width_px;
+    uint8_t *band =
+        tg_image_block_reserve(d->job->scratch, TG_IMAGE_BLOCK_ROWS, row_bytes * BAND_ROWS);
+    if (!band)
         return TG_ERROR_MACHINE;
     TG_TRY(tg_image_reserve(d->job->out, r.width_px, r.height_px));
-    size_t bytes = (size_t)r.width_px * 3;
-    bool direct = channels == 3 && skipped == r.left_px && (int)d->info.output_width == r.width_px;
-    const uint8_t *kept = row + (size_t)(r.left_px - skipped) * (size_t)channels;
-    for (int y = 0; y < r.height_px; y++) {
-        uint8_t *to = d->job->out->rgb + (size_t)y * bytes;
-        JSAMPROW target = direct ? to : row;
-        jpeg_read_scanlines(&d->info, &target, 1);
-        if (channels == 4)
-            convert_four_inks(kept, (size_t)r.width_px, to);
-        else if (!direct)
-            memcpy(to, kept, bytes);
+    uint8_t *to = d->job->out->rgb;
+    for (int y = 0; y < r.height_px;) {
+        uint8_t *rows = direct ? to : band;
+        int count = read_band(d, rows, row_bytes, r.height_px - y);
+        if (!direct)
+            keep_rows(d, band + (size_t)(r.left_px - skipped) * (size_t)channels, row_bytes, count,
+                      r.width_px, to);
+        to += kept * (size_t)count;
+        y += count;
     }
     return TG_OK;
 }

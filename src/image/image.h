@@ -52,7 +52,7 @@ typedef enum tg_image_block_use {
 
 /* Which filter table a block holds, so that equal work is not repeated. */
 typedef struct tg_image_table_key {
-    double from, to;                           /* source range */
+    float from, to;                            /* source range */
     int source_px, target_px, first_px, count; /* target pixels first .. first + count - 1 */
     int filter;
     int taps; /* weights a pixel; 0: the block holds no table */

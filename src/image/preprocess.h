@@ -18,8 +18,8 @@ typedef struct tg_preprocess {
     double crop_pct;         /* (0,1]; 0.9 timm's default, 0.875 DeiT */
     tg_interpolation interpolation;
     tg_crop_mode crop_mode;
-    float mean[3], std[3];   /* of values in [0,1] */
-    bool exif_orientation;   /* default true: photos are turned upright */
+    float mean[3], std[3]; /* of values in [0,1] */
+    bool exif_orientation; /* default true: photos are turned upright */
 } tg_preprocess;
 
 /* ImageNet mean and std, bicubic, crop 0.9, size x size. */

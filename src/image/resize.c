@@ -101,8 +101,8 @@ static tg_status set_up(work *w, const tg_image *source)
 static tg_image_table_key table_key(const work *w, int axis)
 {
     bool h = axis == HORIZONTAL;
-    return (tg_image_table_key){.from = h ? w->box.left_px : w->box.top_px,
-                                .to = h ? w->box.right_px : w->box.bottom_px,
+    return (tg_image_table_key){.from = (float)(h ? w->box.left_px : w->box.top_px),
+                                .to = (float)(h ? w->box.right_px : w->box.bottom_px),
                                 .source_px = h ? w->crop.width_px : w->crop.height_px,
                                 .target_px = h ? w->spec->width_px : w->spec->height_px,
                                 .first_px = h ? w->part.left_px : w->part.top_px,
@@ -117,12 +117,18 @@ static bool same_key(const tg_image_table_key *a, const tg_image_table_key *b)
            a->filter == b->filter;
 }
 
+/* Source pixels a target pixel; the difference is taken in single precision, as Pillow does. */
+static double key_scale(const tg_image_table_key *key)
+{
+    return (double)(key->to - key->from) / key->target_px;
+}
+
 /* Weights of one target pixel, normalised and in fixed point; zeros up to `taps`. */
 static int fill_weights(const tg_image_table_key *key, int pixel, int32_t *out_start,
                         int32_t *out_weight)
 {
     double (*filter)(double) = key->filter == TG_BICUBIC ? cubic : triangle;
-    double scale = (key->to - key->from) / key->target_px, stretch = scale < 1 ? 1 : scale;
+    double scale = key_scale(key), stretch = scale < 1 ? 1 : scale;
     double support = (key->filter == TG_BICUBIC ? 2.0 : 1.0) * stretch, inverse = 1.0 / stretch;
     double center = key->from + (pixel + 0.5) * scale, sum = 0;
     int first = (int)(center - support + 0.5), end = (int)(center + support + 0.5);
@@ -181,7 +187,7 @@ static tg_status make_table(work *w, int axis, tg_resize_table *out)
         *out = lay_out(cached, w->scratch->block[use].data);
         return TG_OK;
     }
-    double scale = (key.to - key.from) / key.target_px;
+    double scale = key_scale(&key);
     double support = (key.filter == TG_BICUBIC ? 2.0 : 1.0) * (scale < 1 ? 1 : scale);
     size_t bytes;
     key.taps = ((int)ceil(support) * 2 + 1 + 3) & ~3;
@@ -210,47 +216,97 @@ static void run_horizontal(const work *w, const tg_resize_table *table, int firs
                                    out + (size_t)safe * out_stride, out_stride);
 }
 
-static void copy_rows(const uint8_t *from, size_t stride, const tg_image_rect *part, tg_image *out)
+/* Rows or columns of the source that a table reaches. */
+static void table_span(const tg_resize_table *table, int *out_first, int *out_count)
 {
-    size_t bytes = (size_t)part->width_px * 3;
-    for (int y = 0; y < part->height_px; y++, from += stride)
+    int last = table->count - 1;
+    *out_first = table->start[0];
+    *out_count = table->start[last] + table->used[last] - table->start[0];
+}
+
+static uint8_t *reserve_pass(work *w, size_t row_bytes, int rows)
+{
+    size_t bytes;
+    if (!tg_mul_size(row_bytes, (size_t)rows, &bytes)) {
+        (void)tg_fail(TG_ERROR_MACHINE, "the rows of a resize do not fit in memory");
+        return NULL;
+    }
+    return tg_image_block_reserve(w->scratch, TG_IMAGE_BLOCK_PASS, bytes);
+}
+
+/* All target rows from source row 0 at `origin`. */
+static void run_vertical(const work *w, const tg_resize_table *table, const uint8_t *origin,
+                         size_t stride, size_t samples, uint8_t *out)
+{
+    for (int y = 0; y < table->count; y++)
+        w->run_vertical(table, y, origin, stride, samples, out + (size_t)y * samples);
+}
+
+static tg_status horizontal_then_vertical(work *w, const tg_resize_table *across,
+                                          const tg_resize_table *down, tg_image *out)
+{
+    int first, rows;
+    size_t samples = (size_t)w->part.width_px * 3;
+    table_span(down, &first, &rows);
+    uint8_t *pass = reserve_pass(w, samples, rows);
+    if (!pass)
+        return TG_ERROR_MACHINE;
+    run_horizontal(w, across, first, rows, pass, samples);
+    run_vertical(w, down, pass - (size_t)first * samples, samples, samples, out->rgb);
+    return TG_OK;
+}
+
+static tg_status vertical_then_horizontal(work *w, const tg_resize_table *across,
+                                          const tg_resize_table *down, tg_image *out)
+{
+    int first, columns;
+    table_span(across, &first, &columns);
+    size_t samples = (size_t)columns * 3, skipped = (size_t)first * 3;
+    uint8_t *pass = reserve_pass(w, samples, w->part.height_px);
+    if (!pass)
+        return TG_ERROR_MACHINE;
+    run_vertical(w, down, w->pixels + skipped, w->stride, samples, pass);
+    w->run_horizontal(across, pass - skipped, samples, w->part.height_px, out->rgb,
+                      (size_t)w->part.width_px * 3);
+    return TG_OK;
+}
+
+static void copy_part(const work *w, tg_image *out)
+{
+    size_t bytes = (size_t)w->part.width_px * 3;
+    const uint8_t *from =
+        w->pixels + (size_t)w->part.top_px * w->stride + (size_t)w->part.left_px * 3;
+    for (int y = 0; y < w->part.height_px; y++, from += w->stride)
         memcpy(out->rgb + (size_t)y * bytes, from, bytes);
+}
+
+/* Pillow 13's choice; earlier versions always go horizontally first. */
+static bool is_vertical_first(const work *w)
+{
+    int64_t narrower = (int64_t)w->crop.width_px - w->spec->width_px;
+    int64_t lower = (int64_t)w->crop.height_px - w->spec->height_px;
+    return !w->spec->horizontal_first && lower > 0 && lower > 2 * narrower;
 }
 
 static tg_status run(work *w, tg_image *out)
 {
     tg_resize_table across = {0}, down = {0};
-    int first_row = w->part.top_px, rows = w->part.height_px;
-    size_t samples = (size_t)w->part.width_px * 3, bytes;
+    size_t samples = (size_t)w->part.width_px * 3;
     if (w->horizontal)
         TG_TRY(make_table(w, HORIZONTAL, &across));
-    if (w->vertical) {
+    if (w->vertical)
         TG_TRY(make_table(w, VERTICAL, &down));
-        first_row = down.start[0];
-        rows = down.start[down.count - 1] + down.used[down.count - 1] - first_row;
-    }
     TG_TRY(tg_image_reserve(out, w->part.width_px, w->part.height_px));
-    const uint8_t *from = w->pixels + (size_t)first_row * w->stride;
-    size_t stride = w->stride;
-    if (w->horizontal) {
-        stride = samples + 1;
-        if (!tg_mul_size(stride, (size_t)rows, &bytes))
-            return tg_fail(TG_ERROR_MACHINE, "the rows of a resize do not fit in memory");
-        uint8_t *pass = tg_image_block_reserve(w->scratch, TG_IMAGE_BLOCK_PASS, bytes);
-        if (!pass)
-            return TG_ERROR_MACHINE;
-        run_horizontal(w, &across, first_row, rows, pass, stride);
-        from = pass;
-    } else {
-        from += (size_t)w->part.left_px * 3;
-    }
-    if (!w->vertical) {
-        copy_rows(from, stride, &w->part, out);
-        return TG_OK;
-    }
-    const uint8_t *origin = from - (size_t)first_row * stride;
-    for (int y = 0; y < w->part.height_px; y++)
-        w->run_vertical(&down, y, origin, stride, samples, out->rgb + (size_t)y * samples);
+    if (w->horizontal && w->vertical)
+        return is_vertical_first(w) ? vertical_then_horizontal(w, &across, &down, out)
+                                    : horizontal_then_vertical(w, &across, &down, out);
+    if (w->horizontal)
+        run_horizontal(w, &across, w->part.top_px, w->part.height_px, out->rgb, samples);
+    else if (w->vertical)
+        run_vertical(w, &down, w->pixels + (size_t)w->part.left_px * 3, w->stride, samples,
+                     out->rgb);
+    else
+        copy_part(w, out);
     return TG_OK;
 }
 

@@ -21,7 +21,7 @@ typedef struct tg_resize_table {
 } tg_resize_table;
 
 /* Rows of `table->count` pixels from `rows` source rows. The AVX2 version reads up to 28 bytes past
- * the last tap and writes one byte past each row, so `out_stride` >= 3 count + 1. */
+ * the last tap. */
 typedef void (*tg_resize_horizontal)(const tg_resize_table *table, const uint8_t *source,
                                      size_t source_stride, int rows, uint8_t *out,
                                      size_t out_stride);
