@@ -170,9 +170,9 @@ static void key_block(const buffers *x, const tg_attention_head *head,
                       tg_attention_product *product)
 {
     size_t rows = x->T - t < BLOCK ? x->T - t : BLOCK, packed = t * head->packed_stride;
-    const tg_attention_rows k = {(const uint16_t *)head->k + packed, head->packed_stride, rows,
+    const tg_attention_rows k = {(const uint16_t *)head->k + packed, head->packed_stride, x->T - t,
                                  x->D};
-    const tg_attention_rows v = {(const uint16_t *)head->v + packed, head->packed_stride, rows,
+    const tg_attention_rows v = {(const uint16_t *)head->v + packed, head->packed_stride, x->T - t,
                                  x->D};
     tg_attention_pack_rows(&k, x->Dp, BLOCK, x->k);
     tg_attention_pack_rows(&v, x->Dp, BLOCK, x->v);

@@ -38,8 +38,8 @@ typedef struct tg_attention_rows {
     size_t D;
 } tg_attention_rows;
 
-/* out[padded][ld]: the rows, zero in the columns from D to D_padded (a multiple of 32) and in the
- * rows from count to `padded`. */
+/* out[padded][D_padded]: the rows, zero in the columns from D to D_padded (a multiple of 32) and in
+ * the rows from count to `padded`. More rows than `padded` may be given: they are prefetched. */
 void tg_attention_pack_rows(const tg_attention_rows *in, size_t D_padded, size_t padded,
                             uint16_t *out);
 /* Paired operand b whose K is the D of the rows (zero-padded to D_padded) and whose N are the rows

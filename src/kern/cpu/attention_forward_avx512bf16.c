@@ -121,7 +121,7 @@ void tg_attention_bf16_forward(const tg_attention_head *head, const tg_attention
     for (size_t t = out->begin; t < out->end; t += BLOCK) {
         size_t rows = out->end - t < BLOCK ? out->end - t : BLOCK;
         const tg_attention_rows q = {(const uint16_t *)head->q + t * head->packed_stride,
-                                     head->packed_stride, rows, head->D};
+                                     head->packed_stride, out->end - t, head->D};
         tg_attention_pack_rows(&q, x.Dp, BLOCK, x.q);
         product(&(tg_attention_operands){.M = rows,
                                          .N = x.Tp,

@@ -17,12 +17,24 @@ static __m512i load_row(const tg_attention_rows *in, size_t r, size_t d)
     return _mm512_maskz_loadu_epi16(lanes(in->D - d), in->at + r * in->stride + d);
 }
 
+/* Rows lie a page or so apart, where no hardware prefetcher follows; so each row is asked for while
+ * the one AHEAD before it is used. */
+static void prefetch_row(const tg_attention_rows *in, size_t r)
+{
+    enum { AHEAD = 32 };
+    if (r + AHEAD < in->count)
+        for (size_t d = 0; d < in->D; d += 32)
+            _mm_prefetch((const char *)(in->at + (r + AHEAD) * in->stride + d), _MM_HINT_T0);
+}
+
 void tg_attention_pack_rows(const tg_attention_rows *in, size_t D_padded, size_t padded,
                             uint16_t *out)
 {
-    for (size_t r = 0; r < padded; r++)
+    for (size_t r = 0; r < padded; r++) {
+        prefetch_row(in, r);
         for (size_t d = 0; d < D_padded; d += 32)
             _mm512_store_si512(out + r * D_padded + d, load_row(in, r, d));
+    }
 }
 
 /* Four rows 4 apart, their c-th quarter each: lane i of the result is row[r + 4 i]. */
@@ -70,7 +82,9 @@ void tg_attention_pack_transposed(const tg_attention_rows *in, size_t D_padded, 
 {
     uint16_t copy[16 * 32];
     __m512i words[16];
-    for (size_t r = 0; r < padded; r += 16)
+    for (size_t r = 0; r < padded; r += 16) {
+        for (size_t i = 0; i < 16; i++)
+            prefetch_row(in, r + i);
         for (size_t d = 0; d < D_padded; d += 32) {
             size_t stride;
             const uint16_t *at = whole_block(in, r, d, copy, &stride);
@@ -78,6 +92,7 @@ void tg_attention_pack_transposed(const tg_attention_rows *in, size_t D_padded, 
             for (size_t w = 0; w < 16; w++)
                 _mm512_store_si512(out + r * D_padded + (d / 2 + w) * 32, words[w]);
         }
+    }
 }
 
 void tg_attention_pack_columns(const tg_attention_rows *in, size_t D_padded, size_t padded,
@@ -85,7 +100,9 @@ void tg_attention_pack_columns(const tg_attention_rows *in, size_t D_padded, siz
 {
     uint16_t copy[16 * 32];
     __m512i words[16];
-    for (size_t r = 0; r < padded; r += 16)
+    for (size_t r = 0; r < padded; r += 16) {
+        for (size_t i = 0; i < 16; i++)
+            prefetch_row(in, r + i);
         for (size_t d = 0; d < D_padded; d += 32) {
             size_t stride;
             const uint16_t *at = whole_block(in, r, d, copy, &stride);
@@ -97,6 +114,7 @@ void tg_attention_pack_columns(const tg_attention_rows *in, size_t D_padded, siz
                 _mm256_store_si256(odd, _mm512_cvtepi32_epi16(_mm512_srli_epi32(words[w], 16)));
             }
         }
+    }
 }
 
 void tg_attention_pack_pairs(const tg_attention_rows *in, size_t D_padded, size_t padded,
@@ -109,6 +127,10 @@ void tg_attention_pack_pairs(const tg_attention_rows *in, size_t D_padded, size_
     for (size_t d = 0; d < D_padded; d += 32) {
         uint16_t *panel = out + d * padded;
         for (size_t r = 0; r < padded; r += 2, panel += 32) {
+            if (d == 0) {
+                prefetch_row(in, r);
+                prefetch_row(in, r + 1);
+            }
             __m512i even = load_row(in, r, d), odd = load_row(in, r + 1, d);
             _mm512_store_si512(panel, _mm512_permutex2var_epi16(even, low, odd));
             _mm512_store_si512(panel + 16 * padded, _mm512_permutex2var_epi16(even, high, odd));
