@@ -1,3 +1,4 @@
+#include "kern/cpu/attention_avx512bf16.h"
 #include "kern/cpu/attention_bf16.h"
 
 #include <immintrin.h>
@@ -145,10 +146,83 @@ static void product(const tg_attention_operands *p)
         }
 }
 
+/* The exponentials of 16 rows x 32 columns; sums of the rows gather in `sum`. */
+static void exp_block(const tg_attention_weights *w, size_t row, size_t t, __m512 sum[16])
+{
+    const __m512 factor = _mm512_set1_ps(w->factor);
+    const __mmask16 low = tg_lanes(w->T - t), high = tg_lanes(w->T > t + 16 ? w->T - t - 16 : 0);
+    for (size_t i = 0; i < 16; i++) {
+        const float *s = w->s + (row + i) * w->ld + t;
+        const __m512 max = _mm512_set1_ps(w->max[row + i]);
+        __m512 e0 = tg_exp2_ps(_mm512_fmsub_ps(_mm512_load_ps(s), factor, max));
+        __m512 e1 = tg_exp2_ps(_mm512_fmsub_ps(_mm512_load_ps(s + 16), factor, max));
+        e0 = _mm512_maskz_mov_ps(low, e0);
+        e1 = _mm512_maskz_mov_ps(high, e1);
+        sum[i] = _mm512_add_ps(sum[i], _mm512_add_ps(e0, e1));
+        _mm512_store_si512(w->p + (row + i) * w->ld + t, (__m512i)_mm512_cvtne2ps_pbh(e1, e0));
+    }
+    /* the tile intrinsics do not tell the compiler what they read */
+    __asm__ volatile("" ::: "memory");
+}
+
+/* 16 rows: while the tile unit multiplies one step of 32 columns, the vector units raise the next.
+ */
+static void weigh_rows(const tg_attention_weights *w, size_t row)
+{
+    __m512 sum[16];
+    for (size_t i = 0; i < 16; i++)
+        sum[i] = _mm512_setzero_ps();
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (size_t t = 0; t < w->Tp; t += 32) {
+        exp_block(w, row, t, sum);
+        const uint16_t *v = w->v + 16 * t;
+        _tile_loadd(4, w->p + row * w->ld + t, 2 * w->ld);
+        _tile_loadd(5, v, 64);
+        _tile_dpbf16ps(0, 4, 5);
+        if (w->N > 16) {
+            _tile_loadd(6, v + 16 * w->Tp, 64);
+            _tile_dpbf16ps(1, 4, 6);
+        }
+        if (w->N > 32) {
+            _tile_loadd(7, v + 32 * w->Tp, 64);
+            _tile_dpbf16ps(2, 4, 7);
+        }
+        if (w->N > 48) {
+            _tile_loadd(5, v + 48 * w->Tp, 64);
+            _tile_dpbf16ps(3, 4, 5);
+        }
+    }
+    float *o = w->o + row * w->ldo;
+    _tile_stored(0, o, 4 * w->ldo);
+    if (w->N > 16)
+        _tile_stored(1, o + 16, 4 * w->ldo);
+    if (w->N > 32)
+        _tile_stored(2, o + 32, 4 * w->ldo);
+    if (w->N > 48)
+        _tile_stored(3, o + 48, 4 * w->ldo);
+    for (size_t i = 0; i < 16; i++)
+        w->sum[row + i] = _mm512_reduce_add_ps(sum[i]);
+}
+
+/* Four accumulators are there, so heads up to 64 wide. */
+static bool weigh(const tg_attention_weights *w)
+{
+    if (w->N > 64)
+        return false;
+    for (size_t row = 0; row < w->rows; row += 16)
+        weigh_rows(w, row);
+    return true;
+}
+
+static const tg_attention_bf16 level = {.product = product, .weigh = weigh};
+
 static void forward(const tg_attention_head *head, const tg_attention_forward_out *out,
                     void *scratch)
 {
-    tg_attention_bf16_forward(head, out, scratch, product);
+    tg_attention_bf16_forward(head, out, scratch, &level);
 }
 
 static void backward(const tg_attention_head *head, const tg_attention_backward_args *args,

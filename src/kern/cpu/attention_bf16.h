@@ -30,6 +30,29 @@ typedef struct tg_attention_operands {
 
 typedef void tg_attention_product(const tg_attention_operands *p);
 
+/* A block of forward rows between its two products: out_p = exp2(factor s - max) for columns below
+ * T, zero from there to Tp (a multiple of 32); out_sum = the sums of the rows; out_o = out_p v, not
+ * yet divided. `rows` may be any number up to what the buffers hold, rounded up to 16. */
+typedef struct tg_attention_weights {
+    size_t rows, T, Tp, N;
+    float factor;
+    const float *s;   /* [rows][ld] */
+    const float *max; /* [rows] */
+    size_t ld;        /* of s and p */
+    uint16_t *p;
+    const uint16_t *v; /* paired, K = Tp, N columns */
+    float *sum;
+    float *o;
+    size_t ldo;
+} tg_attention_weights;
+
+typedef struct tg_attention_bf16 {
+    tg_attention_product *product;
+    /* Does the exponentials and their product in one, or returns false without doing anything.
+     * NULL: one after the other. */
+    bool (*weigh)(const tg_attention_weights *w);
+} tg_attention_bf16;
+
 /* Rows of one operand as they lie in the caller's arrays. */
 typedef struct tg_attention_rows {
     const uint16_t *at;
@@ -57,7 +80,7 @@ void tg_attention_pack_columns(const tg_attention_rows *in, size_t D_padded, siz
 size_t tg_attention_bf16_forward_bytes(size_t T, size_t D);
 size_t tg_attention_bf16_backward_bytes(size_t T, size_t T_q, size_t D);
 void tg_attention_bf16_forward(const tg_attention_head *head, const tg_attention_forward_out *out,
-                               void *scratch, tg_attention_product *product);
+                               void *scratch, const tg_attention_bf16 *level);
 void tg_attention_bf16_backward(const tg_attention_head *head,
                                 const tg_attention_backward_args *args, void *scratch,
                                 tg_attention_product *product);

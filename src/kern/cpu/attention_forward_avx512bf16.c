@@ -79,13 +79,44 @@ static float row_exp(const float *s, uint16_t *p, size_t T, float factor, float 
     return _mm512_reduce_add_ps(_mm512_add_ps(sum0, sum1));
 }
 
-static void softmax_rows(const buffers *x, size_t rows, size_t T, float factor)
+/* Exponentials of all rows, then their product with v. */
+static void weigh(const tg_attention_weights *w, tg_attention_product *product)
 {
-    for (size_t r = 0; r < rows; r++) {
-        float max = factor * row_max(x->s + r * x->lds, T);
-        x->max[r] = max;
-        x->sum[r] = row_exp(x->s + r * x->lds, x->p + r * x->lds, T, factor, max);
-    }
+    for (size_t r = 0; r < w->rows; r++)
+        w->sum[r] = row_exp(w->s + r * w->ld, w->p + r * w->ld, w->T, w->factor, w->max[r]);
+    product(&(tg_attention_operands){.M = w->rows,
+                                     .N = w->N,
+                                     .K = w->Tp,
+                                     .a = w->p,
+                                     .lda = w->ld,
+                                     .b = w->v,
+                                     .c = w->o,
+                                     .ldc = w->ldo});
+}
+
+static void softmax_and_product(const buffers *x, const tg_attention_head *head, size_t rows,
+                                const tg_attention_bf16 *level)
+{
+    const float factor = head->scale * TG_LOG2E;
+    for (size_t r = 0; r < rows; r++)
+        x->max[r] = factor * row_max(x->s + r * x->lds, head->T);
+    for (size_t r = rows; r % 16; r++)
+        x->max[r] = 0;
+    const tg_attention_weights w = {.rows = rows,
+                                    .T = head->T,
+                                    .Tp = x->Tp,
+                                    .N = tg_attention_round(head->D, 16),
+                                    .factor = factor,
+                                    .s = x->s,
+                                    .max = x->max,
+                                    .ld = x->lds,
+                                    .p = x->p,
+                                    .v = x->v,
+                                    .sum = x->sum,
+                                    .o = x->o,
+                                    .ldo = x->Dp};
+    if (!level->weigh || !level->weigh(&w))
+        weigh(&w, level->product);
 }
 
 static void store_o(const buffers *x, const tg_attention_head *head, size_t rows, uint16_t *out_o)
@@ -110,7 +141,7 @@ static void store_lse(const buffers *x, size_t rows, float *out_lse)
 }
 
 void tg_attention_bf16_forward(const tg_attention_head *head, const tg_attention_forward_out *out,
-                               void *scratch, tg_attention_product *product)
+                               void *scratch, const tg_attention_bf16 *level)
 {
     buffers x;
     layout(head->T, head->D, scratch, &x);
@@ -123,23 +154,15 @@ void tg_attention_bf16_forward(const tg_attention_head *head, const tg_attention
         const tg_attention_rows q = {(const uint16_t *)head->q + t * head->packed_stride,
                                      head->packed_stride, out->end - t, head->D};
         tg_attention_pack_rows(&q, x.Dp, BLOCK, x.q);
-        product(&(tg_attention_operands){.M = rows,
-                                         .N = x.Tp,
-                                         .K = x.Dp,
-                                         .a = x.q,
-                                         .lda = x.Dp,
-                                         .b = x.k,
-                                         .c = x.s,
-                                         .ldc = x.lds});
-        softmax_rows(&x, rows, head->T, head->scale * TG_LOG2E);
-        product(&(tg_attention_operands){.M = rows,
-                                         .N = tg_attention_round(head->D, 16),
-                                         .K = x.Tp,
-                                         .a = x.p,
-                                         .lda = x.lds,
-                                         .b = x.v,
-                                         .c = x.o,
-                                         .ldc = x.Dp});
+        level->product(&(tg_attention_operands){.M = rows,
+                                                .N = x.Tp,
+                                                .K = x.Dp,
+                                                .a = x.q,
+                                                .lda = x.Dp,
+                                                .b = x.k,
+                                                .c = x.s,
+                                                .ldc = x.lds});
+        softmax_and_product(&x, head, rows, level);
         store_o(&x, head, rows, (uint16_t *)out->o + t * head->o_stride);
         if (out->lse)
             store_lse(&x, rows, out->lse + t);

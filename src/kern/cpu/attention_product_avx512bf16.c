@@ -68,10 +68,12 @@ static void product(const tg_attention_operands *p)
         column_of_blocks(p, n, 1);
 }
 
+static const tg_attention_bf16 level = {.product = product};
+
 static void forward(const tg_attention_head *head, const tg_attention_forward_out *out,
                     void *scratch)
 {
-    tg_attention_bf16_forward(head, out, scratch, product);
+    tg_attention_bf16_forward(head, out, scratch, &level);
 }
 
 static void backward(const tg_attention_head *head, const tg_attention_backward_args *args,
