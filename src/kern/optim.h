@@ -4,6 +4,7 @@
  *            p *= 1 - lr wd;  m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;
  *            p -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps)
  *            g is first multiplied by grad_scale (clipping, averaging).
+ *            With `average` given, its update (Average, below) follows in the same sweep.
  * Norm       sum of squares in double over fixed chunks of 65,536 elements in index order:
  *            the same bits for any thread count.
  * Average    e += (1 - decay) (p - e)
@@ -19,6 +20,8 @@ typedef struct tg_adamw {
     float lr, beta1, beta2, eps, weight_decay;
     float grad_scale;
     float bias1, bias2; /* 1 - beta1^t, 1 - beta2^t, computed in double by the caller */
+    float *average;     /* [n] weight average to update with the new p, or NULL */
+    float average_decay;
 } tg_adamw;
 
 typedef struct tg_optim_ops {

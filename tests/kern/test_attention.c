@@ -4,7 +4,7 @@
 #include "support/check.h"
 
 #include "base/rng.h"
-#include "kern/cpu/attention.h"
+#include "kern/kern.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -212,7 +212,7 @@ static double exponent_error(const attention_case *c)
 static void run_forward(attention_case *c, tg_stream *stream, bool with_lse)
 {
     const tg_attention_shape *s = &c->shape;
-    assert_ok(tg_cpu_attention_ops.forward(stream, s, array_data(&c->qkv, s->dtype),
+    assert_ok(tg_kern_select(stream)->attention.forward(stream, s, array_data(&c->qkv, s->dtype),
                                            array_data(&c->o, s->dtype),
                                            with_lse ? c->lse.f32 + GUARD : NULL));
 }
@@ -220,7 +220,7 @@ static void run_forward(attention_case *c, tg_stream *stream, bool with_lse)
 static void run_backward(attention_case *c, tg_stream *stream)
 {
     const tg_attention_shape *s = &c->shape;
-    assert_ok(tg_cpu_attention_ops.backward(
+    assert_ok(tg_kern_select(stream)->attention.backward(
         stream, s, array_data(&c->qkv, s->dtype), array_data(&c->o, s->dtype), c->lse.f32 + GUARD,
         array_data(&c->d_o, s->dtype), array_data(&c->dqkv, s->dtype)));
 }

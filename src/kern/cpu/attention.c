@@ -1,6 +1,7 @@
 #include "kern/cpu/attention.h"
 
 #include "base/checked.h"
+#include "kern/cpu/entries.h"
 
 #include <assert.h>
 #include <omp.h>
@@ -98,7 +99,7 @@ static void forward_item(const tg_attention_kernel *kernel, const tg_attention_s
     kernel->forward(&head, &out, scratch);
 }
 
-static tg_status forward(tg_stream *stream, const tg_attention_shape *s, const void *qkv,
+tg_status tg_cpu_attention_forward(tg_stream *stream, const tg_attention_shape *s, const void *qkv,
                          void *out_o, float *out_lse)
 {
     check_shape(stream, s);
@@ -143,7 +144,7 @@ static void backward_item(const tg_attention_kernel *kernel, const tg_attention_
         memset((char *)args.dq + t * head.packed_stride * size, 0, s->D * size);
 }
 
-static tg_status backward(tg_stream *stream, const tg_attention_shape *s, const void *qkv,
+tg_status tg_cpu_attention_backward(tg_stream *stream, const tg_attention_shape *s, const void *qkv,
                           const void *o, const float *lse, const void *d_o, void *out_dqkv)
 {
     check_shape(stream, s);
@@ -172,5 +173,3 @@ static tg_status backward(tg_stream *stream, const tg_attention_shape *s, const 
     }
     return TG_OK;
 }
-
-const tg_attention_ops tg_cpu_attention_ops = {.forward = forward, .backward = backward};

@@ -56,9 +56,6 @@ extern const tg_attention_kernel tg_attention_f32_avx2, tg_attention_f32_avx512,
     tg_attention_bf16_avx512, tg_attention_bf16_amx;
 #endif
 
-/* Picks the kernel by the stream's instruction set level and the dtype on every call. */
-extern const tg_attention_ops tg_cpu_attention_ops;
-
 /* Hands out the next `bytes` of scratch at *used, rounded up to 64; NULL (only *used moves) when
  * base is NULL, so that one layout function serves sizing and use. */
 static inline void *tg_attention_take(void *base, size_t *used, size_t bytes)

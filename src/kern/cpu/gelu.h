@@ -8,8 +8,9 @@
  *            out_dh may be dg; out_g of backward may be NULL (only dh) and may not overlap h or dg.
  * Level      a level this machine has (tg_stream_level); higher levels use wider vectors.
  * Threads    one: the caller splits the span. The bits of an element do not depend on the split.
- * Accuracy   fp32: g and the slope within 4 eps of the largest of |value| and 1e-3, eps 2^-23;
- *            bf16: the value before its final rounding is within 2^-12 relative or 1e-6.
+ * Accuracy   fp32 exact: g within 5 eps |g| (eps 2^-23; 2 eps |g| for h >= 0), the slope within 5 eps
+ *            of the sum of its terms' magnitudes; tanh: 3 |u| eps more where h < 0.
+ *            bf16: before their final rounding g is within 1.1e-5 |h| and the slope within 4e-5.
  */
 #ifndef TG_KERN_CPU_GELU_H
 #define TG_KERN_CPU_GELU_H

@@ -1,3 +1,4 @@
+#include "kern/cpu/entries.h"
 #include "kern/cpu/weight.h"
 
 #include "kern/cpu/columns.h"
@@ -30,7 +31,7 @@ tg_status tg_piece_products_get(tg_stream *stream, const tg_row_pieces *pieces,
     return TG_OK;
 }
 
-static size_t weight_bytes(size_t out_features, size_t in_features, tg_dtype compute,
+size_t tg_cpu_weight_bytes(size_t out_features, size_t in_features, tg_dtype compute,
                            bool trainable)
 {
     /* blocks of oneDNN's layouts are at most 64 columns by 64 rows */
@@ -38,7 +39,7 @@ static size_t weight_bytes(size_t out_features, size_t in_features, tg_dtype com
     return sizeof(tg_weight) + padded * tg_dtype_bytes(compute) * (trainable ? 2 : 1);
 }
 
-static void weight_free(tg_weight *weight)
+void tg_cpu_weight_free(tg_weight *weight)
 {
     if (!weight)
         return;
@@ -77,7 +78,7 @@ static tg_status prepare_copy(tg_stream *stream, const dnnl_dims_t dims, dnnl_fo
                           "weight memory");
 }
 
-static tg_status weight_new(tg_stream *stream, size_t out_features, size_t in_features,
+tg_status tg_cpu_weight_new(tg_stream *stream, size_t out_features, size_t in_features,
                             tg_dtype compute, bool trainable, tg_weight **out)
 {
     tg_weight *w = calloc(1, sizeof *w);
@@ -112,7 +113,7 @@ static tg_status weight_new(tg_stream *stream, size_t out_features, size_t in_fe
     *out = w;
     return TG_OK;
 free_weight:
-    weight_free(w);
+    tg_cpu_weight_free(w);
     return status;
 }
 
@@ -124,7 +125,7 @@ static tg_status reorder(tg_stream *stream, dnnl_primitive_t primitive, dnnl_mem
                           "refresh a weight");
 }
 
-static tg_status weight_refresh(tg_stream *stream, tg_weight *weight, const float *w)
+tg_status tg_cpu_weight_refresh(tg_stream *stream, tg_weight *weight, const float *w)
 {
     tg_stream_enter(stream);
     (void)dnnl_memory_set_data_handle(weight->source, (void *)(uintptr_t)w);
@@ -161,7 +162,7 @@ static tg_status run_pieces(tg_stream *stream, size_t R, tg_product_shape shape,
                   : TG_OK;
 }
 
-static tg_status forward(tg_stream *stream, tg_weight *weight, size_t R, const void *x,
+tg_status tg_cpu_linear_forward(tg_stream *stream, tg_weight *weight, size_t R, const void *x,
                          const float *bias, void *out_y, tg_dtype y_dtype)
 {
     assert(weight->ready);
@@ -176,7 +177,7 @@ static tg_status forward(tg_stream *stream, tg_weight *weight, size_t R, const v
     return run_pieces(stream, R, shape, x, weight->forward, bias, out_y);
 }
 
-static tg_status backward_input(tg_stream *stream, tg_weight *weight, size_t R, const void *dy,
+tg_status tg_cpu_linear_backward_input(tg_stream *stream, tg_weight *weight, size_t R, const void *dy,
                                 void *out_dx)
 {
     assert(weight->ready && weight->backward);
@@ -232,19 +233,9 @@ tg_status tg_weight_gradient(tg_stream *stream, size_t R, size_t out_features, s
     return TG_OK;
 }
 
-static tg_status backward_weight(tg_stream *stream, tg_weight *weight, size_t R, const void *x,
+tg_status tg_cpu_linear_backward_weight(tg_stream *stream, tg_weight *weight, size_t R, const void *x,
                                  const void *dy, float *dw, float *dbias, bool accumulate)
 {
     return tg_weight_gradient(stream, R, weight->out_features, weight->in_features,
                               weight->compute, x, dy, dw, dbias, accumulate);
 }
-
-const tg_linear_ops tg_linear_ops_cpu = {
-    .weight_new = weight_new,
-    .weight_free = weight_free,
-    .weight_bytes = weight_bytes,
-    .weight_refresh = weight_refresh,
-    .forward = forward,
-    .backward_input = backward_input,
-    .backward_weight = backward_weight,
-};

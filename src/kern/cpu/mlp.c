@@ -1,3 +1,4 @@
+#include "kern/cpu/entries.h"
 #include "kern/cpu/gelu.h"
 #include "kern/cpu/weight.h"
 
@@ -84,7 +85,7 @@ static int forward_piece(tg_stream *stream, const forward_plan *plan, const tg_w
                           w2->forward, args->b2, y) != TG_OK;
 }
 
-static tg_status mlp_forward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
+tg_status tg_cpu_mlp_forward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
                              const tg_mlp_forward *args)
 {
     assert(w1->ready && w2->ready && w1->out_features == w2->in_features);
@@ -156,7 +157,7 @@ static int backward_piece(tg_stream *stream, const backward_plan *plan, const tg
                           w1->backward, NULL, dx) != TG_OK;
 }
 
-static tg_status mlp_backward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
+tg_status tg_cpu_mlp_backward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
                               const tg_mlp_backward *args)
 {
     assert(w1->ready && w1->backward && w2->ready && w2->backward);
@@ -179,5 +180,3 @@ static tg_status mlp_backward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
     return tg_weight_gradient(stream, args->R, w1->out_features, w1->in_features, w1->compute,
                               args->x, plan.dh, args->dw1, args->db1, args->accumulate);
 }
-
-const tg_mlp_ops tg_mlp_ops_cpu = {.forward = mlp_forward, .backward = mlp_backward};

@@ -47,7 +47,4 @@ tg_status tg_weight_gradient(tg_stream *stream, size_t R, size_t out_features, s
                              tg_dtype dtype, const void *x, const void *dy, float *dw,
                              float *dbias, bool accumulate) TG_MUST_CHECK;
 
-extern const tg_linear_ops tg_linear_ops_cpu;
-extern const tg_mlp_ops tg_mlp_ops_cpu;
-
 #endif

@@ -5,7 +5,6 @@
 void tg_ref_optim_adamw(tg_stream *stream, size_t n, float *p, const float *g, float *m, float *v,
                         const tg_adamw *hyper)
 {
-    (void)stream;
     const double b1 = hyper->beta1, b2 = hyper->beta2, lr = hyper->lr;
     for (size_t i = 0; i < n; i++) {
         double grad = (double)g[i] * hyper->grad_scale;
@@ -14,6 +13,8 @@ void tg_ref_optim_adamw(tg_stream *stream, size_t n, float *p, const float *g, f
         double denominator = sqrt(v[i]) / sqrt(hyper->bias2) + hyper->eps;
         p[i] =
             (float)(p[i] * (1 - lr * hyper->weight_decay) - lr / hyper->bias1 * m[i] / denominator);
+        if (hyper->average)
+            tg_ref_optim_average(stream, 1, hyper->average + i, p + i, hyper->average_decay);
     }
 }
 
