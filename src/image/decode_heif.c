@@ -6,7 +6,8 @@
 
 static tg_status fail_heif(struct heif_error error)
 {
-    if (error.code == heif_error_Memory_allocation_error)
+    if (error.code == heif_error_Memory_allocation_error &&
+        error.subcode != heif_suberror_Security_limit_exceeded)
         return tg_fail(TG_ERROR_MACHINE, "no memory to decode a HEIF (%s)", error.message);
     if (error.code == heif_error_Unsupported_filetype ||
         error.code == heif_error_Unsupported_feature ||
@@ -45,6 +46,8 @@ static tg_status decode_pixels(tg_codec_job *job, const struct heif_image_handle
     if (!options)
         return tg_fail(TG_ERROR_MACHINE, "no memory to decode a HEIF");
     options->convert_hdr_to_8bit = 1;
+    /* For AV1 pictures, where it is installed: dav1d prints its errors. HEVC is not affected. */
+    options->decoder_id = "aom";
     struct heif_error error = heif_decode_image(
         handle, &image, heif_colorspace_RGB,
         alpha ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB, options);

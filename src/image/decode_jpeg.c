@@ -23,7 +23,7 @@ typedef struct decoder {
     tg_codec_job *job;
     bool source_ended, data_ended;  /* the bytes ran out; a scan had too few bits */
     unsigned ended_row, total_rows; /* bands of blocks: where data_ended came, and all */
-    bool ended_in_refinement;
+    bool ended_in_refinement, lacks_first_scans;
     int error_code;
     char message[JMSG_LENGTH_MAX];
 } decoder;
@@ -197,19 +197,27 @@ static tg_status read_rows(decoder *d)
     return TG_OK;
 }
 
-/* Share of the picture that never arrived. A progressive file that stops early counts as wholly
- * missing while some luminance coefficient has not been sent at all; later scans only refine. */
+/* Whether a progressive file stopped before every luminance coefficient was sent once; later scans
+ * only refine. Asked right after the library has read all scans, while it still knows. */
+static bool lacks_first_scans(const decoder *d)
+{
+    if (!d->source_ended || !d->info.progressive_mode)
+        return false;
+    for (int k = 0; k < DCTSIZE2; k++)
+        if (d->info.coef_bits[0][k] < 0)
+            return true;
+    return false;
+}
+
+/* Share of the picture that never arrived. */
 static double missing_share(const decoder *d)
 {
     const struct jpeg_decompress_struct *info = &d->info;
-    if (d->source_ended && info->progressive_mode) {
-        for (int k = 0; k < DCTSIZE2; k++)
-            if (info->coef_bits[0][k] < 0)
-                return 1;
-    }
+    if (d->lacks_first_scans)
+        return 1;
     if (!d->data_ended || d->ended_in_refinement)
         return 0;
-    bool one_by_one = d->info.comps_in_scan == 1 && info->num_components > 1;
+    bool one_by_one = info->comps_in_scan == 1 && info->num_components > 1;
     if (!info->progressive_mode && one_by_one && info->input_scan_number < info->num_components)
         return 1;
     return (double)(d->total_rows - d->ended_row) / d->total_rows;
@@ -232,6 +240,7 @@ static tg_status decode(decoder *d)
         return TG_OK;
     jpeg_start_decompress(&d->info);
     d->total_rows = d->info.total_iMCU_rows;
+    d->lacks_first_scans = lacks_first_scans(d);
     TG_TRY(read_rows(d));
     if (d->job->crop.width_px == 0)
         jpeg_finish_decompress(&d->info);
