@@ -75,6 +75,9 @@ tg_status tg_vit_params(const tg_vit_config *config, tg_param_table *out) TG_MUS
  * the table). Padding is zeroed. */
 void tg_vit_init_weights(const tg_vit_config *config, const tg_param_table *table, uint64_t seed,
                          float *out_params);
+/* The same for the table's entry `index` alone (a new head), in place in out_params. */
+void tg_vit_init_tensor(const tg_vit_config *config, const tg_param_table *table, size_t index,
+                        uint64_t seed, float *out_params);
 
 /* Multiply-adds of one image's forward (matrix products and attention), for FLOP counts:
  * FLOPs = 2 x this. */

@@ -63,12 +63,17 @@ static void init_tensor(const tg_vit_config *config, const tg_param *param, tg_r
         fill_constant(out, n, 0.0f);
 }
 
+void tg_vit_init_tensor(const tg_vit_config *config, const tg_param_table *table, size_t index,
+                        uint64_t seed, float *out_params)
+{
+    tg_rng rng = tg_rng_init(seed, 0, index, TG_RNG_INIT);
+    init_tensor(config, &table->items[index], &rng, out_params + table->items[index].offset);
+}
+
 void tg_vit_init_weights(const tg_vit_config *config, const tg_param_table *table, uint64_t seed,
                          float *out_params)
 {
     memset(out_params, 0, table->elements * sizeof *out_params);
-    for (size_t i = 0; i < table->count; i++) {
-        tg_rng rng = tg_rng_init(seed, 0, i, TG_RNG_INIT);
-        init_tensor(config, &table->items[i], &rng, out_params + table->items[i].offset);
-    }
+    for (size_t i = 0; i < table->count; i++)
+        tg_vit_init_tensor(config, table, i, seed, out_params);
 }
