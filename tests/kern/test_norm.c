@@ -17,19 +17,19 @@ typedef struct problem {
     tg_dtype dtype;
     unsigned options; /* bits below */
     tg_buffer x, branch, ls, s, w, b, dy, dres;
-    tg_buffer out_x, y, mean, rstd, again;           /* forward */
-    tg_buffer out_dres, dbranch, dw, db, dls;        /* backward */
+    tg_buffer out_x, y, mean, rstd, again;    /* forward */
+    tg_buffer out_dres, dbranch, dw, db, dls; /* backward */
 } problem;
 
 enum {
     BRANCH = 1,
-    SCALES = 2,     /* ls and s */
-    AFFINE = 4,     /* w and b */
+    SCALES = 2, /* ls and s */
+    AFFINE = 4, /* w and b */
     STRIDES = 8,
     IN_PLACE = 16,
-    NORM = 32,      /* out_y, dy */
+    NORM = 32, /* out_y, dy */
     ACCUMULATE = 64,
-    FIRST = 128,    /* dres_zero */
+    FIRST = 128, /* dres_zero */
     ALL = 256,
 };
 
@@ -67,9 +67,9 @@ static problem problem_new(size_t R, size_t C, tg_dtype dtype, unsigned options)
 
 static void problem_free(problem *p)
 {
-    tg_buffer *all[] = {&p->x, &p->branch, &p->ls, &p->s, &p->w, &p->b, &p->dy, &p->dres,
-                        &p->out_x, &p->y, &p->mean, &p->rstd, &p->again, &p->out_dres,
-                        &p->dbranch, &p->dw, &p->db, &p->dls};
+    tg_buffer *all[] = {&p->x,     &p->branch,   &p->ls,      &p->s,  &p->w,    &p->b,
+                        &p->dy,    &p->dres,     &p->out_x,   &p->y,  &p->mean, &p->rstd,
+                        &p->again, &p->out_dres, &p->dbranch, &p->dw, &p->db,   &p->dls};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tg_buffer_free(all[i]);
 }
@@ -77,18 +77,24 @@ static void problem_free(problem *p)
 static tg_norm_forward forward_args(problem *p)
 {
     const unsigned o = p->options;
-    return (tg_norm_forward){
-        .R = p->R, .C = p->C, .rows_per_sample = p->per, .dtype = p->dtype,
-        .ldx = p->ldx, .ldb = p->ldb, .ldy = p->ldy, .eps = 1e-6f,
-        .x = o & IN_PLACE ? p->out_x.data : p->x.data,
-        .branch = o & BRANCH ? p->branch.data : NULL,
-        .ls = o & SCALES ? p->ls.data : NULL,
-        .sample_scale = o & SCALES ? p->s.data : NULL,
-        .w = o & AFFINE ? p->w.data : NULL,
-        .b = o & AFFINE ? p->b.data : NULL,
-        .out_x = o & (BRANCH | IN_PLACE) ? p->out_x.data : NULL,
-        .out_y = o & NORM ? p->y.data : NULL,
-        .out_mean = p->mean.data, .out_rstd = p->rstd.data};
+    return (tg_norm_forward){.R = p->R,
+                             .C = p->C,
+                             .rows_per_sample = p->per,
+                             .dtype = p->dtype,
+                             .ldx = p->ldx,
+                             .ldb = p->ldb,
+                             .ldy = p->ldy,
+                             .eps = 1e-6f,
+                             .x = o & IN_PLACE ? p->out_x.data : p->x.data,
+                             .branch = o & BRANCH ? p->branch.data : NULL,
+                             .ls = o & SCALES ? p->ls.data : NULL,
+                             .sample_scale = o & SCALES ? p->s.data : NULL,
+                             .w = o & AFFINE ? p->w.data : NULL,
+                             .b = o & AFFINE ? p->b.data : NULL,
+                             .out_x = o & (BRANCH | IN_PLACE) ? p->out_x.data : NULL,
+                             .out_y = o & NORM ? p->y.data : NULL,
+                             .out_mean = p->mean.data,
+                             .out_rstd = p->rstd.data};
 }
 
 static void run_forward(const tg_kern *kern, tg_stream *stream, problem *p)
@@ -108,21 +114,28 @@ static void run_forward(const tg_kern *kern, tg_stream *stream, problem *p)
 static void run_backward(const tg_kern *kern, tg_stream *stream, problem *p, const problem *from)
 {
     const unsigned o = p->options;
-    tg_norm_backward args = {
-        .R = p->R, .C = p->C, .rows_per_sample = p->per, .dtype = p->dtype,
-        .ldx = p->ldx, .ldb = p->ldb, .ldy = p->ldy,
-        .dy = o & NORM ? p->dy.data : NULL,
-        .x = o & BRANCH ? from->out_x.data : p->x.data,
-        .mean = from->mean.data, .rstd = from->rstd.data,
-        .w = o & AFFINE ? p->w.data : NULL,
-        .dres = p->out_dres.data, .dres_zero = o & FIRST,
-        .dw = o & AFFINE ? p->dw.data : NULL, .db = o & AFFINE ? p->db.data : NULL,
-        .branch = p->branch.data,
-        .ls = o & SCALES ? p->ls.data : NULL,
-        .sample_scale = o & SCALES ? p->s.data : NULL,
-        .out_dbranch = o & BRANCH ? p->dbranch.data : NULL,
-        .dls = o & BRANCH && o & SCALES ? p->dls.data : NULL,
-        .accumulate = o & ACCUMULATE};
+    tg_norm_backward args = {.R = p->R,
+                             .C = p->C,
+                             .rows_per_sample = p->per,
+                             .dtype = p->dtype,
+                             .ldx = p->ldx,
+                             .ldb = p->ldb,
+                             .ldy = p->ldy,
+                             .dy = o & NORM ? p->dy.data : NULL,
+                             .x = o & BRANCH ? from->out_x.data : p->x.data,
+                             .mean = from->mean.data,
+                             .rstd = from->rstd.data,
+                             .w = o & AFFINE ? p->w.data : NULL,
+                             .dres = p->out_dres.data,
+                             .dres_zero = o & FIRST,
+                             .dw = o & AFFINE ? p->dw.data : NULL,
+                             .db = o & AFFINE ? p->db.data : NULL,
+                             .branch = p->branch.data,
+                             .ls = o & SCALES ? p->ls.data : NULL,
+                             .sample_scale = o & SCALES ? p->s.data : NULL,
+                             .out_dbranch = o & BRANCH ? p->dbranch.data : NULL,
+                             .dls = o & BRANCH && o & SCALES ? p->dls.data : NULL,
+                             .accumulate = o & ACCUMULATE};
     kern->norm.backward(stream, &args);
 }
 
