@@ -52,6 +52,11 @@ tagine_uses(kern OpenMP::OpenMP_C DNNL::dnnl)
 tagine_uses(image JPEG::JPEG PkgConfig::SPNG PkgConfig::WEBP PkgConfig::HEIF)
 tagine_uses(data Threads::Threads)
 
+include(cmake/Embed.cmake)
+tagine_embed(nutrition_table "${CMAKE_SOURCE_DIR}/data/nutrition.csv" tg_nutrition_table
+             "infer/nutrition_table.h")
+target_sources(tagine_infer PRIVATE "${nutrition_table}")
+
 add_library(tagine STATIC ${tagine_object_files})
 target_include_directories(tagine PUBLIC "${CMAKE_SOURCE_DIR}/src" "${CMAKE_SOURCE_DIR}/include")
 target_link_libraries(tagine PUBLIC OpenMP::OpenMP_C DNNL::dnnl JPEG::JPEG PkgConfig::SPNG
