@@ -73,6 +73,13 @@ static tg_status read_image(const tg_json_node *node, tg_vit_config *config)
     return TG_OK;
 }
 
+static tg_status read_channels(const tg_json_node *node)
+{
+    int64_t channels;
+    TG_TRY(tg_json_as_int(node, &channels));
+    return channels == 3 ? TG_OK : tg_json_fail(node, "pictures must have 3 channels");
+}
+
 /* Arguments that say nothing about the function computed in evaluation. */
 static bool is_harmless(const char *key)
 {
@@ -127,6 +134,8 @@ static tg_status read_arg(const char *key, const tg_json_node *node, tg_vit_conf
         return tg_json_as_bool(node, &c->class_token);
     if (strcmp(key, "no_embed_class") == 0)
         return tg_json_as_bool(node, &c->no_embed_class);
+    if (strcmp(key, "in_chans") == 0)
+        return read_channels(node);
     return is_off(node) ? TG_OK : tg_json_fail(node, "this argument of timm is not supported");
 }
 

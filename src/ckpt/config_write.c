@@ -15,12 +15,19 @@ static void add_string(tg_text *text, const char *string)
     tg_text_append_json_string(text, string, strlen(string));
 }
 
+/* A whole number gets a ".0": transformers refuses an int where it wants a float. */
+static void add_float(tg_text *text, float value)
+{
+    char number[TG_NUMBER_BYTES];
+    tg_number_format_float(value, number);
+    tg_text_append_format(text, "%s%s", number, strpbrk(number, ".en") ? "" : ".0");
+}
+
 static void add_triple(tg_text *text, const float values[3])
 {
     for (int i = 0; i < 3; i++) {
-        char number[TG_NUMBER_BYTES];
-        tg_number_format_float(values[i], number);
-        tg_text_append_format(text, "%s%s", i ? ", " : "[", number);
+        tg_text_append_string(text, i ? ", " : "[");
+        add_float(text, values[i]);
     }
     tg_text_append_char(text, ']');
 }
@@ -75,7 +82,6 @@ static double mlp_ratio(const tg_vit_config *c)
 
 static void add_float_args(tg_text *text, const tg_vit_config *c, const tg_vit_config *usual)
 {
-    char number[TG_NUMBER_BYTES];
     if (c->mlp_hidden * usual->embed_dim != usual->mlp_hidden * c->embed_dim) {
         begin_arg(text, "mlp_ratio");
         tg_text_append_double(text, mlp_ratio(c));
@@ -83,8 +89,10 @@ static void add_float_args(tg_text *text, const tg_vit_config *c, const tg_vit_c
     if (c->layer_scale == usual->layer_scale && c->layer_scale_init == usual->layer_scale_init)
         return;
     begin_arg(text, "init_values");
-    tg_number_format_float(c->layer_scale_init != 0 ? c->layer_scale_init : 1e-6f, number);
-    tg_text_append_string(text, c->layer_scale ? number : "null");
+    if (c->layer_scale)
+        add_float(text, c->layer_scale_init != 0 ? c->layer_scale_init : 1e-6f);
+    else
+        tg_text_append_string(text, "null");
 }
 
 static void add_args(tg_text *text, const tg_vit_config *c, const tg_vit_config *usual)
@@ -142,11 +150,10 @@ static void add_pretrained(tg_text *text, const tg_model_info *info)
 
 static void add_own(tg_text *text, const tg_model_info *info)
 {
-    char number[TG_NUMBER_BYTES];
-    tg_number_format_float(info->config.norm_eps, number);
-    tg_text_append_format(text,
-                          ",\n  \"tagine\": {\"norm_eps\": %s, \"exif_orientation\": %s}\n}\n",
-                          number, truth(info->preprocess.exif_orientation));
+    tg_text_append_string(text, ",\n  \"tagine\": {\"norm_eps\": ");
+    add_float(text, info->config.norm_eps);
+    tg_text_append_format(text, ", \"exif_orientation\": %s}\n}\n",
+                          truth(info->preprocess.exif_orientation));
 }
 
 static tg_status write_timm(const char *folder, const tg_model_info *info)
@@ -214,29 +221,26 @@ static void add_labels(tg_text *text, const tg_model_info *info, bool from_name)
 
 static void add_hf_widths(tg_text *text, tg_hf_kind kind, const tg_vit_config *c)
 {
-    char eps[TG_NUMBER_BYTES], scale[TG_NUMBER_BYTES];
-    tg_number_format_float(c->norm_eps, eps);
     tg_text_append_format(text,
                           "  \"hidden_size\": %zu,\n  \"num_hidden_layers\": %zu,\n"
                           "  \"num_attention_heads\": %zu,\n  \"num_channels\": 3,\n"
-                          "  \"patch_size\": %zu,\n  \"layer_norm_eps\": %s,\n"
-                          "  \"hidden_act\": \"%s\",\n  \"qkv_bias\": %s,\n",
-                          c->embed_dim, c->depth, c->num_heads, c->patch, eps,
+                          "  \"patch_size\": %zu,\n  \"hidden_act\": \"%s\",\n"
+                          "  \"qkv_bias\": %s,\n  \"layer_norm_eps\": ",
+                          c->embed_dim, c->depth, c->num_heads, c->patch,
                           c->gelu == TG_GELU_TANH ? "gelu_pytorch_tanh" : "gelu",
                           truth(c->qkv_bias));
+    add_float(text, c->norm_eps);
     if (c->img_h == c->img_w)
-        tg_text_append_format(text, "  \"image_size\": %zu,\n", c->img_h);
+        tg_text_append_format(text, ",\n  \"image_size\": %zu,\n", c->img_h);
     else
-        tg_text_append_format(text, "  \"image_size\": [%zu, %zu],\n", c->img_h, c->img_w);
+        tg_text_append_format(text, ",\n  \"image_size\": [%zu, %zu],\n", c->img_h, c->img_w);
     if (!c->layer_scale) {
         tg_text_append_format(text, "  \"intermediate_size\": %zu,\n", c->mlp_hidden);
         return;
     }
-    tg_number_format_float(c->layer_scale_init, scale);
-    tg_text_append_format(text,
-                          "  \"mlp_ratio\": %zu,\n  \"layerscale_value\": %s,\n"
-                          "  \"use_swiglu_ffn\": false,\n",
-                          c->mlp_hidden / c->embed_dim, scale);
+    tg_text_append_string(text, "  \"use_swiglu_ffn\": false,\n  \"layerscale_value\": ");
+    add_float(text, c->layer_scale_init);
+    tg_text_append_format(text, ",\n  \"mlp_ratio\": %zu,\n", c->mlp_hidden / c->embed_dim);
     if (kind == TG_HF_DINOV2_REG)
         tg_text_append_format(text, "  \"num_register_tokens\": %zu,\n", c->reg_tokens);
 }
