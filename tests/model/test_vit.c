@@ -1,6 +1,7 @@
 /* The backward pass is the slope of the forward pass, tensor by tensor, for every kind of model; the
  * gradient is reported once, from its tail, without gaps; accumulation adds. */
 #include "support/check.h"
+#include "support/device.h"
 
 #include "base/rng.h"
 #include "model/vit.h"
@@ -77,7 +78,7 @@ static void bench_open(bench *b, tg_vit_config config)
         b->weight[i] = aligned(n);
         fill(b->weight[i], n, 10 + (uint64_t)i, 1.0);
     }
-    assert_ok(tg_stream_open_cpu(2, TG_CPU_LEVEL_COUNT, &b->stream));
+    assert_ok(tg_stream_open_cpu(2, tg_test_cpu_cap(), &b->stream));
     assert_ok(tg_arena_init(&b->step, tg_vit_step_bytes(&config, B, TG_F32, TG_VIT_TRAIN), "step"));
     assert_ok(tg_vit_new(&config, tg_kern_ref(), b->stream, TG_F32, true, b->params, &b->vit));
 }

@@ -1,0 +1,198 @@
+/* Eleven small models give PyTorch's logits, features and gradients of every parameter, with the
+ * reference table and with the fast one (limits: docs/NUMERICS.md). */
+#include "support/check.h"
+#include "support/device.h"
+#include "support/golden.h"
+
+#include "kern/kern.h"
+#include "model/vit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static tg_stream *stream;
+static tg_json index_file;
+
+typedef struct scene {
+    const char *name;
+    tg_vit_config config;
+    size_t B, K;
+    tg_safetensors file;
+    tg_param_table table;
+    tg_arena data, step;
+    float *params, *grads, *image;
+    const tg_kern *kern;
+    tg_vit *vit;
+} scene;
+
+static void scene_open(scene *s, const tg_json_node *model, const tg_kern *kern)
+{
+    tg_json_node config;
+    *s = (scene){.name = tg_golden_string(model, "name"), .kern = kern};
+    assert_ok(tg_json_get_object(model, "config", TG_REQUIRED, &config, NULL));
+    assert_ok(tg_json_get_size(model, "batch", TG_REQUIRED, &s->B));
+    tg_golden_config(&config, &s->config);
+    s->K = s->config.num_classes;
+    tg_golden_open(tg_golden_string(model, "file"), &s->file);
+    assert_ok(tg_vit_params(&s->config, &s->table));
+    assert_ok(tg_arena_init(&s->data, 1 << 22, "golden tensors"));
+    size_t bytes = tg_vit_step_bytes(&s->config, s->B, TG_F32, TG_VIT_TRAIN);
+    assert_ok(tg_arena_init(&s->step, bytes + (1 << 16), "a step"));
+    s->params = tg_golden_params(&s->file, "weight", &s->table, &s->data);
+    s->image =
+        tg_golden_tensor(&s->file, "image", s->B * 3 * s->config.img_h * s->config.img_w, &s->data);
+    s->grads = tg_arena_alloc(&s->data, s->table.elements * sizeof *s->grads);
+    assert_ok(tg_vit_new(&s->config, kern, stream, TG_F32, true, s->params, &s->vit));
+    assert_ok(tg_vit_refresh(s->vit));
+}
+
+static void scene_close(scene *s)
+{
+    tg_vit_free(s->vit);
+    tg_arena_done(&s->step);
+    tg_arena_done(&s->data);
+    tg_param_table_done(&s->table);
+    tg_safetensors_close(&s->file);
+}
+
+static void compare(scene *s, const char *tensor, const float *got, size_t count, double limit)
+{
+    char what[160];
+    snprintf(what, sizeof what, "%s (%s): %s", s->name, s->kern->name, tensor);
+    assert_non_null(got);
+    const float *want = tg_golden_tensor(&s->file, tensor, count, &s->data);
+    assert_close(got, want, count, 0, limit, what);
+}
+
+static void inference_agrees(scene *s)
+{
+    const tg_vit_input input = {.B = s->B, .image = s->image};
+    tg_vit_output out;
+    assert_ok(tg_vit_forward(s->vit, &s->step, &input, TG_VIT_INFER, &out));
+    compare(s, "feature", out.feature, s->B * s->config.embed_dim, TG_GOLDEN_FORWARD);
+    const char *logits = s->config.dist_token ? "logits_eval" : "logits";
+    if (s->K)
+        compare(s, logits, out.logits, s->B * s->K, TG_GOLDEN_FORWARD);
+    else
+        assert_null(out.logits);
+    tg_arena_release(&s->step, 0);
+}
+
+/* Cross-entropy of one head, `share` of the loss: returns the mean, writes its gradient. */
+static double head_loss(scene *s, const float *logits, const char *target, double share,
+                        float **out_dlogits)
+{
+    const float *wanted = tg_golden_tensor(&s->file, target, s->B * s->K, &s->data);
+    float *loss = tg_arena_alloc(&s->data, s->B * sizeof *loss);
+    *out_dlogits = tg_arena_alloc(&s->data, s->B * s->K * sizeof **out_dlogits);
+    s->kern->loss.cross_entropy(stream, s->B, s->K, logits, wanted, (float)(share / (double)s->B),
+                                loss, *out_dlogits, false);
+    double sum = 0;
+    for (size_t b = 0; b < s->B; b++)
+        sum += loss[b];
+    return share * sum / (double)s->B;
+}
+
+/* The loss whose gradient the file holds, and what it sends into backward. */
+static double golden_loss(scene *s, const tg_vit_output *out, tg_vit_backward_args *args)
+{
+    float *dlogits, *dlogits_dist;
+    if (s->K == 0) {
+        size_t count = s->B * s->config.embed_dim;
+        args->dfeature = tg_golden_tensor(&s->file, "dfeature", count, &s->data);
+        double sum = 0;
+        for (size_t i = 0; i < count; i++)
+            sum += (double)out->feature[i] * args->dfeature[i];
+        return sum;
+    }
+    double loss = head_loss(s, out->logits, "target", s->config.dist_token ? 0.5 : 1, &dlogits);
+    args->dlogits = dlogits;
+    if (s->config.dist_token) {
+        loss += head_loss(s, out->logits_dist, "target_dist", 0.5, &dlogits_dist);
+        args->dlogits_dist = dlogits_dist;
+    }
+    return loss;
+}
+
+/* Backward must write every element: anything left of the poison is not a number. */
+static void poison(scene *s)
+{
+    memset(s->grads, 0, s->table.elements * sizeof *s->grads);
+    for (size_t i = 0; i < s->table.count; i++)
+        for (size_t k = 0; k < s->table.items[i].count; k++)
+            s->grads[s->table.items[i].offset + k] = NAN;
+}
+
+static void gradients_agree(scene *s)
+{
+    const tg_vit_input input = {.B = s->B, .image = s->image};
+    tg_vit_output out;
+    tg_vit_backward_args args = {.grads = s->grads};
+    poison(s);
+    assert_ok(tg_vit_forward(s->vit, &s->step, &input, TG_VIT_TRAIN, &out));
+    compare(s, "feature", out.feature, s->B * s->config.embed_dim, TG_GOLDEN_FORWARD);
+    if (s->K)
+        compare(s, "logits", out.logits, s->B * s->K, TG_GOLDEN_FORWARD);
+    if (s->config.dist_token)
+        compare(s, "logits_dist", out.logits_dist, s->B * s->K, TG_GOLDEN_FORWARD);
+    float loss = (float)golden_loss(s, &out, &args);
+    compare(s, "loss", &loss, 1, TG_GOLDEN_FORWARD);
+    assert_ok(tg_vit_backward(s->vit, &s->step, &args));
+    tg_arena_release(&s->step, 0);
+    for (size_t i = 0; i < s->table.count; i++) {
+        const tg_param *p = &s->table.items[i];
+        char name[2 * TG_PARAM_NAME_BYTES];
+        snprintf(name, sizeof name, "grad/%s", p->name);
+        compare(s, name, s->grads + p->offset, p->count, TG_GOLDEN_BACKWARD);
+    }
+}
+
+static void every_model(const tg_kern *kern)
+{
+    tg_json_node root = tg_json_root(&index_file), models;
+    assert_ok(tg_json_get_array(&root, "models", TG_REQUIRED, &models, NULL));
+    size_t seen = 0;
+    for (size_t i = 0; i < tg_json_count(&models); i++) {
+        tg_json_node model = tg_json_element(&models, i), folder;
+        if (tg_json_find(&model, "weights", &folder))
+            continue; /* a Hugging Face folder: tests/golden/test_hf.c */
+        scene s;
+        scene_open(&s, &model, kern);
+        inference_agrees(&s);
+        gradients_agree(&s);
+        scene_close(&s);
+        seen++;
+    }
+    assert_int_equal(seen, 11);
+}
+
+static void reference_table(void **state)
+{
+    (void)state;
+    every_model(tg_kern_ref());
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    stream = tg_test_stream();
+    tg_golden_index(&index_file);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    tg_json_done(&index_file);
+    tg_stream_close(stream);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reference_table),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
