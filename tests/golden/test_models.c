@@ -1,9 +1,11 @@
-/* Eleven small models give PyTorch's logits, features and gradients of every parameter, with the
- * reference table and with the fast one (limits: docs/NUMERICS.md). */
+/* Eleven small models of timm and three of transformers, read from their own folders, give PyTorch's
+ * logits, features and gradients of every parameter, with the reference table and with the fast one
+ * (limits: docs/NUMERICS.md). */
 #include "support/check.h"
 #include "support/device.h"
 #include "support/golden.h"
 
+#include "ckpt/model_folder.h"
 #include "kern/kern.h"
 #include "model/vit.h"
 
@@ -21,10 +23,44 @@ typedef struct scene {
     tg_safetensors file;
     tg_param_table table;
     tg_arena data, step;
-    float *params, *grads, *image;
+    float *params, *image;
+    float *grads, *want_grads; /* ours; PyTorch's */
     const tg_kern *kern;
     tg_vit *vit;
 } scene;
+
+/* Tensors of a Hugging Face folder in our layout; its config.json must say what the index says. */
+static float *read_folder(scene *s, const char *name)
+{
+    char path[4096];
+    tg_model_info info = {0};
+    const tg_model_want as_it_is = {0};
+    snprintf(path, sizeof path, "%s", tg_golden_path(name));
+    assert_ok(tg_model_read_info(path, &info));
+    assert_int_equal(info.naming, TG_NAMING_HF);
+    assert_int_equal(info.config.family, s->config.family);
+    assert_int_equal(info.config.num_classes, s->config.num_classes);
+    assert_int_equal(info.config.dist_token, s->config.dist_token);
+    assert_memory_equal(&info.config.norm_eps, &s->config.norm_eps, sizeof(float));
+    assert_int_equal(tg_vit_tokens(&info.config), tg_vit_tokens(&s->config));
+    float *out = tg_arena_alloc(&s->data, s->table.elements * sizeof *out);
+    memset(out, 0, s->table.elements * sizeof *out);
+    assert_ok(tg_model_read_weights(path, &info, &s->table, &as_it_is, out));
+    tg_model_info_done(&info);
+    return out;
+}
+
+static void read_parameters(scene *s, const tg_json_node *model)
+{
+    tg_json_node folder;
+    if (!tg_json_find(model, "weights", &folder)) {
+        s->params = tg_golden_params(&s->file, "weight", &s->table, &s->data);
+        s->want_grads = tg_golden_params(&s->file, "grad", &s->table, &s->data);
+        return;
+    }
+    s->params = read_folder(s, tg_golden_string(model, "weights"));
+    s->want_grads = read_folder(s, tg_golden_string(model, "gradients"));
+}
 
 static void scene_open(scene *s, const tg_json_node *model, const tg_kern *kern)
 {
@@ -39,7 +75,7 @@ static void scene_open(scene *s, const tg_json_node *model, const tg_kern *kern)
     assert_ok(tg_arena_init(&s->data, 1 << 22, "golden tensors"));
     size_t bytes = tg_vit_step_bytes(&s->config, s->B, TG_F32, TG_VIT_TRAIN);
     assert_ok(tg_arena_init(&s->step, bytes + (1 << 16), "a step"));
-    s->params = tg_golden_params(&s->file, "weight", &s->table, &s->data);
+    read_parameters(s, model);
     s->image =
         tg_golden_tensor(&s->file, "image", s->B * 3 * s->config.img_h * s->config.img_w, &s->data);
     s->grads = tg_arena_alloc(&s->data, s->table.elements * sizeof *s->grads);
@@ -56,13 +92,18 @@ static void scene_close(scene *s)
     tg_safetensors_close(&s->file);
 }
 
-static void compare(scene *s, const char *tensor, const float *got, size_t count, double limit)
+static void compare_with(const scene *s, const char *tensor, const float *got, const float *want,
+                         size_t count, double limit)
 {
     char what[160];
     snprintf(what, sizeof what, "%s (%s): %s", s->name, s->kern->name, tensor);
     assert_non_null(got);
-    const float *want = tg_golden_tensor(&s->file, tensor, count, &s->data);
     assert_close(got, want, count, 0, limit, what);
+}
+
+static void compare(scene *s, const char *tensor, const float *got, size_t count, double limit)
+{
+    compare_with(s, tensor, got, tg_golden_tensor(&s->file, tensor, count, &s->data), count, limit);
 }
 
 static void inference_agrees(scene *s)
@@ -142,9 +183,8 @@ static void gradients_agree(scene *s)
     tg_arena_release(&s->step, 0);
     for (size_t i = 0; i < s->table.count; i++) {
         const tg_param *p = &s->table.items[i];
-        char name[2 * TG_PARAM_NAME_BYTES];
-        snprintf(name, sizeof name, "grad/%s", p->name);
-        compare(s, name, s->grads + p->offset, p->count, TG_GOLDEN_BACKWARD);
+        compare_with(s, p->name, s->grads + p->offset, s->want_grads + p->offset, p->count,
+                     TG_GOLDEN_BACKWARD);
     }
 }
 
@@ -152,25 +192,27 @@ static void every_model(const tg_kern *kern)
 {
     tg_json_node root = tg_json_root(&index_file), models;
     assert_ok(tg_json_get_array(&root, "models", TG_REQUIRED, &models, NULL));
-    size_t seen = 0;
+    assert_int_equal(tg_json_count(&models), 14);
     for (size_t i = 0; i < tg_json_count(&models); i++) {
-        tg_json_node model = tg_json_element(&models, i), folder;
-        if (tg_json_find(&model, "weights", &folder))
-            continue; /* a Hugging Face folder: tests/golden/test_hf.c */
+        tg_json_node model = tg_json_element(&models, i);
         scene s;
         scene_open(&s, &model, kern);
         inference_agrees(&s);
         gradients_agree(&s);
         scene_close(&s);
-        seen++;
     }
-    assert_int_equal(seen, 11);
 }
 
 static void reference_table(void **state)
 {
     (void)state;
     every_model(tg_kern_ref());
+}
+
+static void selected_table(void **state)
+{
+    (void)state;
+    every_model(tg_kern_select(stream));
 }
 
 static int begin(void **state)
@@ -193,6 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reference_table),
+        cmocka_unit_test(selected_table),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -296,6 +296,12 @@ static void reference_table(void **state)
     every_sequence(tg_kern_ref());
 }
 
+static void selected_table(void **state)
+{
+    (void)state;
+    every_sequence(tg_kern_select(stream));
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -318,6 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reference_table),
+        cmocka_unit_test(selected_table),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -83,9 +83,11 @@ outside 'cuda|cublas|cudnn' 'src/[a-z]+/cuda|src/comm/nccl'
 grep -rnE '^ *# *pragma +omp' src include 2>/dev/null | grep -vE '^src/(dev|kern)/cpu/' |
     sed 's/$/   (OpenMP only in dev\/cpu and kern\/cpu)/' >>"$faults"
 
-process='getenv|secure_getenv|setenv|putenv|exit|abort|printf|vprintf|puts|putchar|perror|signal|sigaction'
+process='getenv|secure_getenv|setenv|putenv|exit|abort|printf|vprintf|puts|putchar|perror'
 grep -rnE "(^|[^A-Za-z0-9_.>])($process) *\\(" src --include='*.[ch]' | grep -v '^src/cli/' |
     sed 's/$/   (only cli\/ may do this)/' >>"$faults"
+grep -rnE '(^|[^A-Za-z0-9_.>])(signal|sigaction) *\(' src | grep -vE '^src/(cli|os)/' |
+    sed 's/$/   (only cli\/ and os\/ may do this)/' >>"$faults"
 grep -rnE '\bstd(out|in)\b' src | grep -v '^src/cli/' | sed 's/$/   (only cli\/ may do this)/' >>"$faults"
 grep -rnE '\bstderr\b' src | grep -vE '^src/(cli|base/log)' | sed 's/$/   (through base\/log)/' >>"$faults"
 
