@@ -17,9 +17,10 @@
 #include <stddef.h>
 
 typedef struct tg_adamw {
-    float lr, beta1, beta2, eps, weight_decay;
+    double beta1, beta2; /* double: in float, 1 - 0.999f is 1.3e-5 away from 0.001 */
+    float lr, eps, weight_decay;
     float grad_scale;
-    float bias1, bias2; /* 1 - beta1^t, 1 - beta2^t, computed in double by the caller */
+    double bias1, bias2; /* 1 - beta1^t, 1 - beta2^t */
     float *average;     /* [n] weight average to update with the new p, or NULL */
     float average_decay;
 } tg_adamw;

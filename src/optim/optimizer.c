@@ -78,12 +78,12 @@ tg_status tg_optimizer_step(tg_optimizer *optimizer, const float *grads, double 
     if (o->clip_grad > 0 && norm > o->clip_grad)
         grad_scale *= o->clip_grad / (norm + 1e-6);
     double t = (double)++optimizer->updates;
-    tg_adamw hyper = {.beta1 = (float)o->beta1,
-                      .beta2 = (float)o->beta2,
+    tg_adamw hyper = {.beta1 = o->beta1,
+                      .beta2 = o->beta2,
                       .eps = (float)o->eps,
                       .grad_scale = (float)grad_scale,
-                      .bias1 = (float)(1 - pow(o->beta1, t)),
-                      .bias2 = (float)(1 - pow(o->beta2, t))};
+                      .bias1 = 1 - pow(o->beta1, t),
+                      .bias2 = 1 - pow(o->beta2, t)};
     for (size_t i = 0; i < optimizer->span_count; i++) {
         const tg_optimizer_span *s = &optimizer->spans[i];
         hyper.lr = (float)(lr * s->lr_scale);

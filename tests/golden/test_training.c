@@ -237,7 +237,7 @@ static void run_step(sequence *q, int step, double lr, const tg_json_node *want)
     if (q->teacher.vit)
         near(q, step, "kd", report.kd, tg_golden_number(want, "loss_kd"), TG_GOLDEN_FORWARD);
     near(q, step, "gradient norm", report.grad_norm, tg_golden_number(want, "grad_norm"),
-         TG_GOLDEN_BACKWARD);
+         TG_GOLDEN_FORWARD);
     tg_arena_release(&q->data, mark);
 }
 

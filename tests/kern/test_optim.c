@@ -12,13 +12,13 @@ static const double EPS = 0x1p-23;
 static tg_adamw hyper_at(int step)
 {
     return (tg_adamw){.lr = 1e-2f,
-                      .beta1 = 0.9f,
-                      .beta2 = 0.999f,
+                      .beta1 = 0.9,
+                      .beta2 = 0.999,
                       .eps = 1e-8f,
                       .weight_decay = 0.05f,
                       .grad_scale = 0.5f,
-                      .bias1 = (float)(1 - pow(0.9, step)),
-                      .bias2 = (float)(1 - pow(0.999, step))};
+                      .bias1 = 1 - pow(0.9, step),
+                      .bias2 = 1 - pow(0.999, step)};
 }
 
 typedef struct state {

@@ -31,13 +31,13 @@ static inline void adamw_rows(size_t n, float *p, const float *g, float *m, floa
 {
     const adamw_factors f = {
         .grad_scale = vf_set(h->grad_scale),
-        .b1 = vf_set(h->beta1),
-        .not_b1 = vf_set((float)(1 - (double)h->beta1)),
-        .b2 = vf_set(h->beta2),
-        .not_b2 = vf_set((float)(1 - (double)h->beta2)),
+        .b1 = vf_set((float)h->beta1),
+        .not_b1 = vf_set((float)(1 - h->beta1)),
+        .b2 = vf_set((float)h->beta2),
+        .not_b2 = vf_set((float)(1 - h->beta2)),
         .keep = vf_set((float)(1 - (double)h->lr * h->weight_decay)),
-        .step = vf_set((float)((double)h->lr / h->bias1)),
-        .inv_sqrt_bias2 = vf_set((float)(1 / sqrt((double)h->bias2))),
+        .step = vf_set((float)(h->lr / h->bias1)),
+        .inv_sqrt_bias2 = vf_set((float)(1 / sqrt(h->bias2))),
         .eps = vf_set(h->eps),
         .not_decay = vf_set((float)(1 - (double)h->average_decay)),
     };
