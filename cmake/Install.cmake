@@ -22,11 +22,25 @@ configure_file(cmake/tagine.pc.in tagine.pc @ONLY)
 install(FILES "${CMAKE_BINARY_DIR}/tagine.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 install(DIRECTORY include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" OPTIONAL FILES_MATCHING PATTERN "*.h")
 
-install(DIRECTORY man/ DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" OPTIONAL FILES_MATCHING PATTERN "*.1")
-install(FILES completion/tagine.bash DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions"
-        RENAME tagine OPTIONAL)
-install(FILES completion/_tagine DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" OPTIONAL)
-install(FILES completion/tagine.fish DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d"
-        OPTIONAL)
+# Manual pages and completion come out of the program's own option tables, so they are true.
+if(TARGET tagine_program AND NOT CMAKE_CROSSCOMPILING)
+  set(tagine_generated "${CMAKE_BINARY_DIR}/generated")
+  add_custom_command(OUTPUT "${tagine_generated}/stamp" DEPENDS tagine_program VERBATIM
+    COMMAND "${CMAKE_COMMAND}" -E rm -rf "${tagine_generated}"
+    COMMAND "${CMAKE_COMMAND}" -E make_directory "${tagine_generated}"
+    COMMAND tagine_program man --all "${tagine_generated}/man1"
+    COMMAND tagine_program completion bash > "${tagine_generated}/tagine.bash"
+    COMMAND tagine_program completion zsh > "${tagine_generated}/_tagine"
+    COMMAND tagine_program completion fish > "${tagine_generated}/tagine.fish"
+    COMMAND "${CMAKE_COMMAND}" -E touch "${tagine_generated}/stamp"
+    COMMENT "Manual pages and shell completion")
+  add_custom_target(tagine_manuals ALL DEPENDS "${tagine_generated}/stamp")
+  install(DIRECTORY "${tagine_generated}/man1" DESTINATION "${CMAKE_INSTALL_MANDIR}")
+  install(FILES "${tagine_generated}/tagine.bash" RENAME tagine
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+  install(FILES "${tagine_generated}/_tagine" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+  install(FILES "${tagine_generated}/tagine.fish"
+          DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+endif()
 install(DIRECTORY data/ DESTINATION "${CMAKE_INSTALL_DATADIR}/tagine" OPTIONAL)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -23,22 +23,21 @@ void tg_option_usage(const tg_option *option, tg_text *out)
 }
 
 /* Appends words, starting a new line with the help column's indent before the width is passed. */
-static void append_wrapped(tg_text *out, size_t column, const char *words)
+static void append_wrapped(tg_text *out, const char *words)
 {
-    for (const char *at = words; *at;) {
+    size_t column = HELP_COLUMN;
+    for (const char *at = words; *at; at += strspn(at, " ")) {
         size_t length = strcspn(at, " ");
-        if (column + length > HELP_WIDTH && column > HELP_COLUMN) {
+        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
             tg_text_append_format(out, "\n%*s", HELP_COLUMN, "");
             column = HELP_COLUMN;
+        } else if (column > HELP_COLUMN) {
+            tg_text_append_char(out, ' ');
+            column++;
         }
         tg_text_append(out, at, length);
         column += length;
         at += length;
-        if (*at == ' ') {
-            tg_text_append_char(out, ' ');
-            column++;
-            at++;
-        }
     }
 }
 
@@ -61,7 +60,7 @@ static void append_option(const tg_option *option, tg_text *out)
     }
     if (shown)
         tg_text_append_format(&words, " [%s]", option->initial);
-    append_wrapped(out, HELP_COLUMN, tg_text_string(&words));
+    append_wrapped(out, tg_text_string(&words));
     tg_text_append_char(out, '\n');
     if (words.failed)
         out->failed = true;

@@ -42,6 +42,8 @@ static void print_double(double value, tg_text *out)
 static bool is_unset(const tg_option_entry *entry)
 {
     switch (entry->option->type) {
+    case TG_OPTION_INT:
+        return !entry->option->initial && entry->source == TG_OPTION_FROM_DEFAULT;
     case TG_OPTION_DOUBLE:
         return isnan(*(const double *)entry->field);
     case TG_OPTION_STRING:

@@ -9,8 +9,8 @@
  * State   one for the process, as signals are; async-signal-safe atomics.
  * Errors  TG_ERROR_MACHINE when the pipe cannot be made.
  */
-#ifndef TG_OS_SIGNAL_H
-#define TG_OS_SIGNAL_H
+#ifndef TG_CLI_SIGNAL_H
+#define TG_CLI_SIGNAL_H
 
 #include "base/status.h"
 

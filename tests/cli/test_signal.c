@@ -1,7 +1,7 @@
 /* Stop requests: seen once asked for, repeated ones ignored at first and obeyed after 3 s. */
 #include "support/check.h"
 
-#include "os/signal.h"
+#include "cli/signal.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,12 +1,11 @@
-#include "os/signal.h"
-
-#include "os/temp.h"
+#include "cli/signal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,7 +38,8 @@ static void handle(int number)
 tg_status tg_signal_install(void)
 {
     if (pipe_fds[0] < 0 && pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
-        return tg_fail_errno("make a pipe for", "signals");
+        return tg_fail(TG_ERROR_MACHINE, "cannot make a pipe for signals: %s",
+                       strerrordesc_np(errno));
     struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);

@@ -1,0 +1,72 @@
+/* command.h - what a command of the program is, and how it is called.
+ *
+ * Each command is one constant tg_command in its own file, listed in commands.c. Its groups say
+ * where in the command's settings struct their options go; main.c allocates that struct, fills it
+ * from defaults, --config file and arguments, and calls run. The common options (options_common.h)
+ * are added to every command.
+ *
+ * run returns a status; main.c prints the recorded message and turns it into the exit code, and a
+ * TG_ERROR_STOPPED into 128 + the signal. Results go to standard output through console.h; nothing
+ * else is printed there.
+ */
+#ifndef TG_CLI_COMMAND_H
+#define TG_CLI_COMMAND_H
+
+#include "base/option.h"
+#include "base/status.h"
+#include "cli/options_common.h"
+
+#include <stddef.h>
+
+typedef struct tg_command_group {
+    const char *title;
+    const tg_option *options;
+    size_t count;
+    size_t offset; /* of the group's struct inside the settings struct */
+} tg_command_group;
+
+typedef struct tg_invocation tg_invocation;
+
+typedef struct tg_command {
+    const char *name;        /* "train", "data check" */
+    const char *arguments;   /* what stands behind the options: "FILE...", or "" */
+    const char *summary;     /* one line without full stop */
+    const char *description; /* paragraphs for --help and the man page, split by blank lines */
+    const tg_command_group *groups;
+    size_t group_count;
+    size_t settings_bytes;
+    size_t arguments_min, arguments_max; /* how many arguments that are no options */
+    tg_status (*run)(const tg_invocation *invocation);
+} tg_command;
+
+struct tg_invocation {
+    const tg_command *command;
+    const tg_common_options *common;
+    const void *settings;         /* the command's struct */
+    const char *const *arguments; /* those that are no options, in order */
+    size_t argument_count;
+    const tg_options *options; /* for tg_options_print (job.yaml) and tg_options_source */
+};
+
+/* Every command, in the order of --help; *out_count of them. */
+const tg_command *const *tg_commands(size_t *out_count);
+/* The command called exactly `name`, or NULL. */
+const tg_command *tg_command_find(const char *name);
+
+enum { TG_COMMAND_GROUPS_MAX = 16 };
+/* The option groups of a command with the common ones last, for help, completion and man pages.
+ * settings and common may be NULL there. Returns how many were written. */
+size_t tg_command_groups(const tg_command *command, void *settings, tg_common_options *common,
+                         tg_option_group out[TG_COMMAND_GROUPS_MAX]);
+
+/* The text of `tagine COMMAND --help` and of `tagine --help`. */
+void tg_command_help(const tg_command *command, tg_text *out);
+void tg_program_help(tg_text *out);
+
+/* Compute threads for this run: --threads, or this process's share of the machine's cores. */
+int tg_invocation_threads(const tg_invocation *invocation);
+
+#define TG_PROGRAM_VERSION "0.1.0"
+#define TG_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+#endif

@@ -1,0 +1,41 @@
+#include "cli/commands.h"
+
+#include <string.h>
+
+static const tg_command *const COMMANDS[] = {
+    &tg_command_data_check, &tg_command_data_stats, &tg_command_plan,
+    &tg_command_completion, &tg_command_man,
+};
+
+const tg_command *const *tg_commands(size_t *out_count)
+{
+    *out_count = TG_COUNT_OF(COMMANDS);
+    return COMMANDS;
+}
+
+const tg_command *tg_command_find(const char *name)
+{
+    for (size_t i = 0; i < TG_COUNT_OF(COMMANDS); i++)
+        if (strcmp(COMMANDS[i]->name, name) == 0)
+            return COMMANDS[i];
+    return NULL;
+}
+
+size_t tg_command_groups(const tg_command *command, void *settings, tg_common_options *common,
+                         tg_option_group out[TG_COMMAND_GROUPS_MAX])
+{
+    size_t count = 0;
+    for (; count < command->group_count && count < TG_COMMAND_GROUPS_MAX - 1; count++) {
+        const tg_command_group *group = &command->groups[count];
+        out[count] =
+            (tg_option_group){.title = group->title,
+                              .options = group->options,
+                              .count = group->count,
+                              .target = settings ? (char *)settings + group->offset : NULL};
+    }
+    out[count++] = (tg_option_group){.title = "Common",
+                                     .options = tg_common_option_table,
+                                     .count = tg_common_option_count,
+                                     .target = common};
+    return count;
+}

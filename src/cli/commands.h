@@ -1,0 +1,13 @@
+/* commands.h - one constant for each command; its file has the same name. */
+#ifndef TG_CLI_COMMANDS_H
+#define TG_CLI_COMMANDS_H
+
+#include "cli/command.h"
+
+extern const tg_command tg_command_plan;
+extern const tg_command tg_command_data_check;
+extern const tg_command tg_command_data_stats;
+extern const tg_command tg_command_completion;
+extern const tg_command tg_command_man;
+
+#endif

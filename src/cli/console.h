@@ -1,0 +1,44 @@
+/* console.h - the program's two outlets: results on standard output, log and progress on standard
+ * error.
+ *
+ * On a terminal progress is one line that is redrawn at most ten times a second and erased before a
+ * log line; elsewhere it is a plain line now and then. --quiet silences both, not errors.
+ * One console for the process, guarded by the log's lock and used from the main thread otherwise.
+ */
+#ifndef TG_CLI_CONSOLE_H
+#define TG_CLI_CONSOLE_H
+
+#include "base/status.h"
+#include "base/text.h"
+#include "run/run_log.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Becomes the sink of base/log.h. */
+void tg_console_open(bool quiet, bool verbose);
+/* Copies every log line to this log as well (NULL: no longer). Borrowed. */
+void tg_console_attach(tg_run_log *log);
+/* Erases a progress line that still stands. */
+void tg_console_close(void);
+
+/* Writes the text to standard output at once and empties it. TG_ERROR_MACHINE when that fails or
+ * the text itself did. */
+tg_status tg_console_print(tg_text *text) TG_MUST_CHECK;
+
+/* True after a print failed because the reader of the pipe is gone (`| head`): no news to report.
+ */
+bool tg_console_reader_left(void);
+
+/* Shows `done` of `total` with a bar and `note` behind it ("loss 1.23  14.2 images/s  3:20 left").
+ * Cheap to call every step. total 0: no bar, only the note. */
+void tg_console_progress(const char *what, uint64_t done, uint64_t total, const char *note);
+/* Ends the line; the last state stays readable. */
+void tg_console_progress_end(void);
+
+/* "1:02:03" or "2:03". */
+void tg_console_append_duration(tg_text *text, double seconds);
+/* "12.3 MiB". */
+void tg_console_append_bytes(tg_text *text, double bytes);
+
+#endif

@@ -1,0 +1,203 @@
+/* tagine COMMAND [OPTION]...: finds the command, resolves its options, runs it, and turns its
+ * status into the exit code. */
+#include "base/log.h"
+#include "base/nearest.h"
+#include "base/number.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "os/cpu.h"
+#include "os/file.h"
+#include "cli/signal.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONFIG_MAX_BYTES = 4 << 20 };
+
+/* The scheduler's share of cores; 0 when there is none. */
+static int scheduler_cpus(void)
+{
+    const char *text = getenv("SLURM_CPUS_PER_TASK");
+    int64_t value;
+    if (text && tg_number_parse_i64(text, strlen(text), &value) && value > 0 && value < 1 << 20)
+        return (int)value;
+    return 0;
+}
+
+int tg_invocation_threads(const tg_invocation *invocation)
+{
+    tg_cpu_share share;
+    if (invocation->common->threads != TG_OPTION_AUTO_VALUE)
+        return (int)invocation->common->threads;
+    tg_cpu_share_read("", 0, scheduler_cpus(), &share);
+    return share.cpus;
+}
+
+/* A message is shown even with --quiet. */
+static int report(const char *name, tg_status status)
+{
+    tg_console_close();
+    if (status >= 0)
+        return 0;
+    if (tg_console_reader_left()) { /* as a program that does not catch SIGPIPE */
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
+    int number = tg_signal_stop();
+    fprintf(stderr, "tagine%s%s: %s\n", name ? " " : "", name ? name : "", tg_error_message());
+    if (status == TG_ERROR_STOPPED && number)
+        return 128 + (number == SIGUSR1 ? SIGTERM : number);
+    return tg_status_exit_code(status);
+}
+
+static tg_status print_and_free(tg_text *text)
+{
+    tg_status status = tg_console_print(text);
+    tg_text_done(text);
+    return status;
+}
+
+static tg_status read_config(tg_options *options, const char *path)
+{
+    char *bytes;
+    size_t length;
+    TG_TRY(tg_file_read(path, CONFIG_MAX_BYTES, &bytes, &length));
+    tg_status status = tg_options_parse_yaml(options, bytes, length, path);
+    free(bytes);
+    return status;
+}
+
+static tg_status check_arguments(const tg_command *command, const tg_options *options)
+{
+    size_t count = options->positional_count;
+    if (count < command->arguments_min)
+        return tg_fail(TG_ERROR_USAGE, "missing argument: tagine %s [OPTION]... %s", command->name,
+                       command->arguments);
+    if (count > command->arguments_max)
+        return tg_fail(TG_ERROR_USAGE, "unexpected argument \"%s\"; --help shows the usage",
+                       options->positionals[command->arguments_max]);
+    return TG_OK;
+}
+
+static tg_status run_resolved(const tg_command *command, const tg_options *options,
+                              const tg_common_options *common, const void *settings)
+{
+    tg_text text = {0};
+    tg_invocation invocation = {.command = command,
+                                .common = common,
+                                .settings = settings,
+                                .arguments = options->positionals,
+                                .argument_count = options->positional_count,
+                                .options = options};
+    if (common->print_config) {
+        tg_options_print(options, &text);
+        return print_and_free(&text);
+    }
+    TG_TRY(check_arguments(command, options));
+    tg_console_open(common->quiet, common->verbose);
+    TG_TRY(tg_signal_install());
+    return command->run(&invocation);
+}
+
+/* --help wins wherever it stands, and whatever else is wrong. */
+static bool wants_help(int count, const char *const *argv)
+{
+    for (int i = 0; i < count && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+static tg_status show_help(const tg_command *command)
+{
+    tg_text text = {0};
+    tg_command_help(command, &text);
+    return print_and_free(&text);
+}
+
+static tg_status resolve_and_run(const tg_command *command, int count, const char *const *argv,
+                                 void *settings)
+{
+    tg_options options;
+    tg_common_options common = {0};
+    tg_option_group groups[TG_COMMAND_GROUPS_MAX];
+    size_t group_count = tg_command_groups(command, settings, &common, groups);
+    TG_TRY(tg_options_init(&options, groups, group_count));
+    tg_status status = tg_options_parse_arguments(&options, count, argv);
+    if (status == TG_OK && common.config)
+        status = read_config(&options, common.config);
+    if (status == TG_OK)
+        status = run_resolved(command, &options, &common, settings);
+    tg_options_done(&options);
+    return status;
+}
+
+static int run_command(const tg_command *command, int count, const char *const *argv)
+{
+    if (wants_help(count, argv))
+        return report(command->name, show_help(command));
+    void *settings = calloc(1, command->settings_bytes ? command->settings_bytes : 1);
+    if (!settings)
+        return report(command->name, tg_fail(TG_ERROR_MACHINE, "out of memory"));
+    tg_status status = resolve_and_run(command, count, argv, settings);
+    free(settings);
+    return report(command->name, status);
+}
+
+/* "data" alone, or "data chekc": the commands that begin with that word. */
+static tg_status unknown_command(const char *word, const char *second)
+{
+    size_t count, used = 0;
+    char joined[128], family[512] = "";
+    const tg_command *const *commands = tg_commands(&count);
+    size_t n = strlen(word);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(commands[i]->name, word, n) == 0 && commands[i]->name[n] == ' ' &&
+            used < sizeof family)
+            used += (size_t)snprintf(family + used, sizeof family - used, "%s%s", used ? ", " : "",
+                                     commands[i]->name);
+    if (family[0])
+        return tg_fail(TG_ERROR_USAGE, "\"%s%s%s\" is no command; there are: %s", word,
+                       second ? " " : "", second ? second : "", family);
+    snprintf(joined, sizeof joined, "%s", word);
+    tg_nearest nearest = {.word = joined};
+    for (size_t i = 0; i < count; i++)
+        tg_nearest_offer(&nearest, commands[i]->name);
+    return tg_fail(TG_ERROR_USAGE, "\"%s\" is no command" TG_NEAREST_FORMAT "%s", word,
+                   TG_NEAREST_HINT(nearest.best),
+                   nearest.best ? "" : "; \"tagine --help\" lists them");
+}
+
+static int program_text(bool version)
+{
+    tg_text text = {0};
+    if (version)
+        tg_text_append_string(&text, "tagine " TG_PROGRAM_VERSION "\n");
+    else
+        tg_program_help(&text);
+    return report(NULL, print_and_free(&text));
+}
+
+int main(int argc, char **argv)
+{
+    const char *const *words = (const char *const *)argv;
+    if (argc < 2)
+        return report(NULL,
+                      tg_fail(TG_ERROR_USAGE, "no command given; \"tagine --help\" lists them"));
+    if (strcmp(words[1], "--version") == 0)
+        return program_text(true);
+    if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0 ||
+        strcmp(words[1], "help") == 0)
+        return program_text(false);
+    char two[128];
+    snprintf(two, sizeof two, "%s %s", words[1], argc > 2 ? words[2] : "");
+    const tg_command *command = argc > 2 ? tg_command_find(two) : NULL;
+    if (command)
+        return run_command(command, argc - 3, words + 3);
+    command = tg_command_find(words[1]);
+    if (!command)
+        return report(NULL, unknown_command(words[1], argc > 2 ? words[2] : NULL));
+    return run_command(command, argc - 2, words + 2);
+}

@@ -1,0 +1,35 @@
+/* options_data.h - the options that name photos and their splits, and opening what they name.
+ *
+ * They fill a tg_data_choice (train/options.h).
+ * --data DIR with --train-split and --val-split as folder names below it ("train+more"), or, when
+ * --val-split is a number in (0,1), DIR as one folder of classes of which that share is held out.
+ */
+#ifndef TG_CLI_OPTIONS_DATA_H
+#define TG_CLI_OPTIONS_DATA_H
+
+#include "base/option.h"
+#include "data/dataset.h"
+#include "train/options.h"
+
+#include <stdbool.h>
+
+enum { TG_DATA_OPTION_COUNT = 3 };
+extern const tg_option tg_data_option_table[TG_DATA_OPTION_COUNT];
+
+typedef enum tg_data_part { TG_DATA_TRAIN, TG_DATA_VAL } tg_data_part;
+
+/* The share held out by --val-split, or 0 when it is a name. */
+double tg_data_choice_share(const tg_data_choice *choice);
+
+/* Opens one part. `seed` decides a cut share; class_names (NULL: made from this part) rule. */
+tg_status tg_data_choice_open(const tg_data_choice *choice, tg_data_part part, uint64_t seed,
+                              const char *const *class_names, size_t class_count,
+                              tg_dataset *out) TG_MUST_CHECK;
+/* Both parts under the training part's class list; *out_val stays empty when there is no validation
+ * part. Both must be zeroed; the caller ends both also after an error. */
+tg_status tg_data_choice_open_both(const tg_data_choice *choice, uint64_t seed,
+                                   tg_dataset *out_train, tg_dataset *out_val) TG_MUST_CHECK;
+/* True when the validation part exists: a share, or DIR/NAME for each name of --val-split. */
+bool tg_data_choice_has_val(const tg_data_choice *choice);
+
+#endif

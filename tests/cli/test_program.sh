@@ -1,0 +1,94 @@
+#!/bin/sh
+# The program as a user meets it: help, exit codes, settings files, numbers under any locale,
+# completion and manual pages.
+set -u
+[ -n "${TAGINE:-}" ] || { echo "skipped: the program was not built"; exit 77; }
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+faults=0
+fault() { echo "FAULT: $*"; faults=$((faults + 1)); }
+
+# expect CODE PART ARGUMENT...: exit code, and PART somewhere in both outputs
+expect() {
+    code=$1 part=$2
+    shift 2
+    "$TAGINE" "$@" >out 2>err
+    got=$?
+    [ "$got" -eq "$code" ] || fault "tagine $*: exit $got, not $code: $(cat err)"
+    cat out err | grep -qF -- "$part" || fault "tagine $*: no \"$part\" in: $(cat out err)"
+}
+
+expect 0 "tagine 0.1.0" --version
+expect 0 "Commands:" --help
+expect 2 "no command given"
+expect 2 "did you mean plan?" pla
+expect 2 "data check" data
+expect 2 '"data chekc" is no command' data chekc
+expect 0 "--batch-size" plan --nonsense --help
+expect 2 "did you mean --batch-size?" plan --batchsize 3
+expect 2 "--batch-size: \"0\" is below 1" plan --batch-size 0
+expect 2 "unexpected argument" plan extra
+expect 2 "missing argument" completion
+expect 2 "unknown model" plan --model vit_smal_patch16_224
+expect 3 "absent.yaml" plan --config absent.yaml
+expect 2 "no photos given" data stats
+expect 3 "there is no such folder" data check --data nowhere
+if [ -c /dev/full ]; then
+    "$TAGINE" plan >/dev/full 2>err
+    [ $? -eq 4 ] || fault "a full disk behind standard output is not exit code 4"
+fi
+
+# the command line wins over the file; what is printed reads back
+printf 'batch-size: 3\namp: yes\n' >c.yaml
+"$TAGINE" plan --config c.yaml --batch-size 5 --print-config >resolved.yaml
+grep -qx "batch-size: 5" resolved.yaml || fault "the command line does not win"
+grep -qx "amp: true" resolved.yaml || fault "the file is not read"
+"$TAGINE" plan --config resolved.yaml --print-config | cmp -s - resolved.yaml ||
+    fault "printed settings do not read back"
+printf 'batchsize: 3\n' >bad.yaml
+expect 2 "bad.yaml: line 1, column 12: batchsize: unknown option; did you mean batch-size?" \
+    plan --config bad.yaml
+
+# ViT-Ti/16 has 5,717,416 parameters (timm), and the parts of the memory add up
+"$TAGINE" plan --json --batch-size 2 >plan.json || fault "plan failed"
+grep -q '"parameters":5717416,' plan.json || fault "parameters: $(cat plan.json)"
+for name in de_DE.UTF-8 C; do
+    LC_ALL=$name "$TAGINE" plan --model vit_small_patch16_224 >"plan.$name"
+    LC_ALL=$name "$TAGINE" plan --print-config >"config.$name"
+done
+cmp -s plan.de_DE.UTF-8 plan.C || fault "plan depends on the locale"
+cmp -s config.de_DE.UTF-8 config.C || fault "settings depend on the locale"
+
+# a reader that leaves is no failure worth a message
+("$TAGINE" man plan 2>err; :) | head -1 >/dev/null
+[ -s err ] && fault "a closed pipe is reported: $(cat err)"
+
+for shell in bash zsh fish; do
+    "$TAGINE" completion $shell >completion.$shell || fault "completion $shell failed"
+    command -v $shell >/dev/null 2>&1 || continue
+    $shell -n completion.$shell || fault "completion $shell has a syntax error"
+done
+if command -v bash >/dev/null 2>&1; then
+    bash -c '. ./completion.bash
+complete_line() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _tagine; echo "${COMPREPLY[*]}"; }
+complete_line tagine pl
+complete_line tagine data st
+complete_line tagine plan --batch
+complete_line tagine plan --amp-dtype b
+complete_line tagine data stats --val-' >completed 2>&1
+    printf '%s\n' plan stats --batch-size bfloat16 --val-split | cmp -s - completed ||
+        fault "bash completes: $(cat completed)"
+fi
+
+"$TAGINE" man --all pages || fault "man --all failed"
+for command in plan data-stats data-check; do
+    [ -s "pages/tagine-$command.1" ] || fault "no page for $command"
+done
+if command -v groff >/dev/null 2>&1; then
+    for page in pages/*.1; do
+        groff -man -Tutf8 -ww "$page" >/dev/null 2>err
+        [ -s err ] && fault "$page: $(cat err)"
+    done
+fi
+[ "$faults" -eq 0 ]
