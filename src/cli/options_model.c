@@ -38,35 +38,25 @@ const tg_option tg_model_option_table[TG_MODEL_OPTION_COUNT] = {
      .high = 1 << 20},
 };
 
-/* A new width scales the MLP with it and, without --num-heads, keeps the width of a head. */
-static void apply_width(const tg_model_choice *choice, tg_vit_config *config)
+tg_network_shape tg_model_choice_shape(const tg_model_choice *choice)
 {
-    size_t C = (size_t)choice->embed_dim, D = config->embed_dim / config->num_heads;
-    config->mlp_hidden = C * (config->mlp_hidden / config->embed_dim);
-    if (!choice->num_heads)
-        config->num_heads = C % D == 0 ? C / D : 1;
-    config->embed_dim = C;
+    return (tg_network_shape){.img_size = choice->img_size,
+                              .patch_size = choice->patch_size,
+                              .embed_dim = choice->embed_dim,
+                              .depth = choice->depth,
+                              .num_heads = choice->num_heads,
+                              .reg_tokens = choice->reg_tokens,
+                              .num_classes = choice->num_classes,
+                              .drop_path = choice->drop_path};
 }
 
 tg_status tg_model_choice_config(const tg_model_choice *choice, tg_vit_config *out)
 {
-    tg_vit_config config;
-    TG_TRY(tg_vit_config_preset(choice->model, &config));
-    if (choice->embed_dim)
-        apply_width(choice, &config);
-    if (choice->num_heads)
-        config.num_heads = (size_t)choice->num_heads;
-    if (choice->img_size)
-        config.img_h = config.img_w = (size_t)choice->img_size;
-    if (choice->patch_size)
-        config.patch = (size_t)choice->patch_size;
-    if (choice->depth)
-        config.depth = (size_t)choice->depth;
-    if (choice->reg_tokens >= 0)
-        config.reg_tokens = (size_t)choice->reg_tokens;
-    if (choice->num_classes >= 0)
-        config.num_classes = (size_t)choice->num_classes;
-    TG_TRY(tg_vit_config_check(&config));
-    *out = config;
+    const tg_network_request request = {
+        .model = choice->model, .shape = tg_model_choice_shape(choice), .fresh_head = true};
+    tg_model_info info = {0};
+    TG_TRY(tg_network_describe(&request, &info));
+    *out = info.config;
+    tg_model_info_done(&info);
     return TG_OK;
 }
