@@ -35,6 +35,10 @@ C
 # shellcheck disable=SC2046  # lists of words
 "$cc" "$work/use.c" -o "$work/shared" $(pkg-config --cflags --libs tagine)
 LD_LIBRARY_PATH="$libraries" "$work/shared"
+# shellcheck disable=SC2046
+"$cc" -Wall -Wextra -Werror "$TAGINE_SOURCE_DIR/examples/predict.c" -o "$work/example" \
+    $(pkg-config --cflags --libs tagine)
+LD_LIBRARY_PATH="$libraries" "$work/example" 2>/dev/null && { echo "the example took no model"; exit 1; }
 rm "$libraries"/libtagine.so*
 # shellcheck disable=SC2046
 "$cc" "$work/use.c" -o "$work/static" $(pkg-config --cflags --libs --static tagine)
