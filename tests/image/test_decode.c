@@ -299,10 +299,10 @@ static void check_reduced_bound(const uint8_t *bytes, size_t n, tg_image_rect cr
         worst = d > worst ? d : worst;
         sum += d;
     }
-    if (sum / (double)samples > 1 || worst > 16)
+    if (sum / (double)samples > 1 || worst > 32)
         print_error("1/%d: mean %.3f, worst %d\n", report.scale_denominator, sum / (double)samples,
                     worst);
-    assert_true(sum / (double)samples <= 1 && worst <= 16);
+    assert_true(sum / (double)samples <= 1 && worst <= 32);
     *out_denominator = report.scale_denominator;
     tg_image_done(&whole);
     tg_image_done(&part);

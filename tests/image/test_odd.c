@@ -2,6 +2,7 @@
 #include "support/check.h"
 
 #include "image/decode.h"
+#include "image/resize.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -132,9 +133,55 @@ static void manifest_is_followed(void **state)
     tg_image_scratch_done(&scratch);
 }
 
+/* A phone photo's crop decoded at reduced scale stays inside the bound that decode.h states. */
+static void check_reduced_crop(const uint8_t *bytes, size_t n, const tg_image *whole,
+                               tg_image_rect crop, int side)
+{
+    tg_image_scratch scratch = {0};
+    tg_image part = {0}, want = {0}, got = {0};
+    tg_resize_spec spec = {.width_px = side, .height_px = side, .crop = crop};
+    tg_decode_report report;
+    assert_ok(tg_image_resize(whole, &spec, &scratch, &want));
+    spec.crop = (tg_image_rect){0};
+    assert_ok(tg_image_decode_region(bytes, n, NULL, crop, side, side, TG_IMAGE_REDUCE_RESERVE,
+                                     &scratch, &part, &spec.box, &report));
+    assert_ok(tg_image_resize(&part, &spec, &scratch, &got));
+    int worst = 0;
+    for (size_t i = 0; i < (size_t)side * (size_t)side * 3; i++) {
+        int d = abs(got.rgb[i] - want.rgb[i]);
+        worst = d > worst ? d : worst;
+    }
+    assert_true(report.scale_denominator > 1);
+    assert_true(difference(&got, &want) <= 1 && worst <= 32);
+    tg_image_done(&part);
+    tg_image_done(&want);
+    tg_image_done(&got);
+    tg_image_scratch_done(&scratch);
+}
+
+static void reduced_crops_of_phone_photos(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"huge_4032x3024.jpg", "huge_exif_orientation_6.jpg"};
+    tg_image_scratch scratch = {0};
+    tg_image whole = {0};
+    uint8_t *bytes = malloc(MAX_BYTES);
+    assert_non_null(bytes);
+    for (int i = 0; i < 2; i++) {
+        size_t n = read_file(names[i], bytes, MAX_BYTES);
+        assert_ok(tg_image_decode(bytes, n, NULL, &scratch, &whole, NULL));
+        check_reduced_crop(bytes, n, &whole, (tg_image_rect){501, 333, 2001, 2222}, 224);
+        check_reduced_crop(bytes, n, &whole, (tg_image_rect){3, 1200, 2999, 1801}, 96);
+    }
+    free(bytes);
+    tg_image_done(&whole);
+    tg_image_scratch_done(&scratch);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(manifest_is_followed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(manifest_is_followed),
+                                       cmocka_unit_test(reduced_crops_of_phone_photos)};
     if (!tg_test_shared_dir())
         tg_skip_program("the folder of shared photos is absent");
     snprintf(folder, sizeof folder, "%s/data/food/odd", tg_test_shared_dir());
