@@ -262,19 +262,28 @@ VF_INLINE vf vf_set(float x)
 VF_INLINE vf vf_load(const float *p, size_t n)
 {
     vf x = {0};
-    memcpy(&x, p, n >= VF_LANES ? sizeof x : n * sizeof *p);
+    if (n >= VF_LANES)
+        memcpy(&x, p, sizeof x);
+    else
+        memcpy(&x, p, n * sizeof *p);
     return x;
 }
 
 VF_INLINE void vf_store(float *p, size_t n, vf x)
 {
-    memcpy(p, &x, n >= VF_LANES ? sizeof x : n * sizeof *p);
+    if (n >= VF_LANES)
+        memcpy(p, &x, sizeof x);
+    else
+        memcpy(p, &x, n * sizeof *p);
 }
 
 VF_INLINE vf vf_load_bf16(const uint16_t *p, size_t n)
 {
     vf_halves half = {0};
-    memcpy(&half, p, n >= VF_LANES ? sizeof half : n * sizeof *p);
+    if (n >= VF_LANES)
+        memcpy(&half, p, sizeof half);
+    else
+        memcpy(&half, p, n * sizeof *p);
     return (vf)(__builtin_convertvector(half, vf_words) << 16);
 }
 
@@ -289,7 +298,10 @@ VF_INLINE void vf_store_bf16(uint16_t *p, size_t n, vf x)
     vf_words up = bits + 0x7FFF + ((bits >> 16) & 1);
     vf_words rounded = (vf_words)vf_select(x != x, (vf)(bits | 0x400000), (vf)up) >> 16;
     vf_halves half = __builtin_convertvector(rounded, vf_halves);
-    memcpy(p, &half, n >= VF_LANES ? sizeof half : n * sizeof *p);
+    if (n >= VF_LANES)
+        memcpy(p, &half, sizeof half);
+    else
+        memcpy(p, &half, n * sizeof *p);
 }
 
 VF_INLINE vf vf_fma(vf a, vf b, vf c)
