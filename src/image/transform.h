@@ -3,10 +3,10 @@
  * Evaluation  TG_CROP_CENTER: resize so that the shorter side is floor(size / crop_pct), the longer
  *             int(that * long / short); centre crop with torchvision's rounding, round half to even
  *             of (h - size) / 2; where the resized picture is smaller than the crop it is padded
- *             with black as torchvision does. Square inputs: size = width = height. When width and
- *             height differ the resize target is (floor(height / pct), floor(width / pct)) exactly,
- *             as timm does for non-square inputs. TG_CROP_SQUASH: resize to floor(size / crop_pct)
- *             both ways without keeping the shape, then centre crop.
+ *             with black as torchvision does. Where floor(width / pct) and floor(height / pct)
+ *             differ, both sides are divided by the smaller of the two ratios and rounded, so that
+ *             each reaches its target, as timm does for inputs that are not square. TG_CROP_SQUASH:
+ *             resize to those two floors without keeping the shape, then centre crop.
  * Tensor      out[c][y][x] = (rgb / 255 - mean[c]) / std[c] in float, in this order of operations:
  *             bit for bit ToTensor and Normalize.
  * Boxes       RandomResizedCrop's choice is made from numbers that the caller draws, so that the
