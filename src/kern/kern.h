@@ -12,7 +12,8 @@
  *   - "accumulate" true adds to the parameter gradient, false overwrites it.
  *   - Results are the same bits for the same inputs and thread count. Reductions over rows use
  *     fixed-size chunks, so elementwise and norm gradients do not depend on the thread count at all.
- *   - Sizes of zero rows are allowed and do nothing. Wrong sizes are asserts (our bugs).
+ *   - Zero rows are allowed: nothing is written but overwritten gradients, which become 0. Wrong
+ *     sizes are asserts (our bugs).
  *   - Operations returning tg_status can fail (a library refused a shape, memory was short):
  *     TG_ERROR_MACHINE. The others cannot.
  *   - Nothing is allocated after the first call with a given shape.

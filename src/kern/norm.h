@@ -11,7 +11,7 @@
  *            then, for the branch that was added before (if out_dbranch):
  *            dbranch[r,c] = s[r / rows_per_sample] * ls[c] * dx'[r,c]
  *            dls[c] (+)= sum_r s branch[r,c] dx'[r,c]        (if dls; needs `branch`)
- *            dy NULL: no layer norm, only the branch part on the given dres.
+ *            dy NULL: no layer norm, only the branch part on the given dres (dres_zero is ignored).
  * Arguments  x, out_x fp32 rows of C with leading dimension ldx (out_x may equal x); branch and y in
  *            `dtype`, packed [R,C] unless ld given; statistics fp32 [R]; dres fp32, ldx.
  *            The gradient of the residual stream `dres` is fp32.
