@@ -3,8 +3,8 @@
 #include <string.h>
 
 static const tg_command *const COMMANDS[] = {
-    &tg_command_data_check, &tg_command_data_stats, &tg_command_plan,
-    &tg_command_completion, &tg_command_man,
+    &tg_command_eval,       &tg_command_predict, &tg_command_embed,      &tg_command_data_check,
+    &tg_command_data_stats, &tg_command_plan,    &tg_command_completion, &tg_command_man,
 };
 
 const tg_command *const *tg_commands(size_t *out_count)

@@ -149,7 +149,8 @@ tg_status tg_engine_prepare_file(tg_engine *engine, size_t slot, const char *pat
 {
     char *bytes;
     size_t count;
-    TG_TRY(tg_file_read(path, tg_decode_options_default().max_bytes, &bytes, &count));
+    TG_TRY(
+        tg_file_read(path, tg_decode_options_default().max_bytes, &bytes, &count)); /* names it */
     tg_status status = count ? tg_engine_prepare_bytes(engine, slot, bytes, count, out_input)
                              : tg_fail(TG_ERROR_INPUT, "the file is empty");
     free(bytes);

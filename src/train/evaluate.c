@@ -37,15 +37,18 @@ static size_t model_class(const tg_evaluate_options *options, size_t K, int32_t 
     return K;
 }
 
-/* Rank of the right class (0 = first; equal logits: the lower index first) and its cross-entropy. */
-static void count_photo(const float *logits, size_t K, size_t right, tally *t)
+/* Rank of the right class (0 = first; equal logits: the lower index first) and its cross-entropy.
+ * Returns the first choice. */
+static size_t count_photo(const float *logits, size_t K, size_t right, tally *t)
 {
-    size_t better = 0;
+    size_t better = 0, best = 0;
     double largest = logits[0], sum = 0;
     for (size_t k = 0; k < K; k++) {
         better += logits[k] > logits[right] || (logits[k] == logits[right] && k < right);
-        if (logits[k] > largest)
+        if (logits[k] > largest) {
             largest = logits[k];
+            best = k;
+        }
     }
     for (size_t k = 0; k < K; k++)
         sum += exp(logits[k] - largest);
@@ -53,6 +56,7 @@ static void count_photo(const float *logits, size_t K, size_t right, tally *t)
     t->top1 += better == 0;
     t->top5 += better < 5;
     t->images++;
+    return best;
 }
 
 static tg_status score_batch(tg_vit *vit, tg_arena *arena, const tg_batch *batch,
@@ -68,7 +72,9 @@ static tg_status score_batch(tg_vit *vit, tg_arena *arena, const tg_batch *batch
         if (right >= K)
             return tg_fail(TG_ERROR_INPUT, "label %d is not a class of the model (%zu classes)",
                            batch->label[b], K);
-        count_photo(out.logits + b * K, K, right, t);
+        size_t best = count_photo(out.logits + b * K, K, right, t);
+        if (options->confusion)
+            options->confusion[right * K + best]++;
     }
     return TG_OK;
 }

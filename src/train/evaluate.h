@@ -25,6 +25,7 @@ typedef struct tg_evaluate_options {
     const tg_preprocess *preprocess;
     /* [K of the model] -> index in the data set's class list, or NULL when they are equal */
     const uint32_t *class_of;
+    uint64_t *confusion; /* or NULL: [K,K], zeroed: photos of class row whose first choice is column */
     void (*progress)(void *user, uint64_t done, uint64_t total); /* or NULL */
     void *user;
     int (*stop)(void *user); /* or NULL; nonzero: leave with TG_ERROR_STOPPED */
