@@ -1,0 +1,50 @@
+/* checkpoint.h - a training job's state on disk: saved whole or not at all, resumed bit for bit.
+ *
+ * What is kept: parameters, both moments and the weight average by tensor name (ckpt/state.h), and
+ * the record below. Learning rate, order of samples and random numbers are functions of it.
+ */
+#ifndef TG_TRAIN_CHECKPOINT_H
+#define TG_TRAIN_CHECKPOINT_H
+
+#include "ckpt/model_folder.h"
+#include "tensor/param.h"
+
+#include <stdint.h>
+
+/* Everything that changes between steps and is no tensor. */
+typedef struct tg_train_state {
+    int64_t updates;      /* optimizer steps done */
+    int64_t applied;      /* of these, not skipped: t of AdamW and n of the average */
+    int64_t epoch;        /* under way, from 0 */
+    uint64_t position;    /* samples of this epoch's order already used */
+    double best_score;    /* NaN: none yet */
+    int64_t best_epoch;   /* epochs done when it was reached; -1: none */
+    uint64_t skipped;     /* updates skipped as not finite */
+    /* what the run was started with: a resume that differs is told */
+    int64_t seed, batch_size, accumulation, epochs, samples;
+} tg_train_state;
+
+/* The tensors: all laid out by `table`. */
+typedef struct tg_train_tensors {
+    const tg_model_info *info;
+    const tg_param_table *model_table; /* the model alone, a prefix of `table` */
+    const tg_param_table *table;       /* with the projection, if any */
+    float *params, *m, *v, *average;   /* average NULL when off */
+} tg_train_tensors;
+
+typedef struct tg_checkpoint_options {
+    const char *folder; /* RUN/checkpoints */
+    int64_t keep;       /* step folders kept besides last and best, >= 1 */
+} tg_checkpoint_options;
+
+/* Saves step-<updates>; `best`: it has the best score so far. */
+tg_status tg_checkpoint_save(const tg_checkpoint_options *options, const tg_train_state *state,
+                             const tg_train_tensors *tensors, bool best) TG_MUST_CHECK;
+
+/* `which`: "auto" (the newest whole one in the folder; TG_END when there is none) or the path of a
+ * checkpoint. Fills tensors' buffers and the state. */
+tg_status tg_checkpoint_load(const tg_checkpoint_options *options, const char *which,
+                             const tg_train_tensors *tensors,
+                             tg_train_state *out_state) TG_MUST_CHECK;
+
+#endif

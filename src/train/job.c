@@ -1,0 +1,324 @@
+#include "train/job_parts.h"
+
+#include "base/log.h"
+#include "os/file.h"
+#include "os/folder.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static tg_status open_device(tg_job *job)
+{
+    const tg_train_options *o = job->options;
+    TG_TRY(tg_stream_open_cpu(o->threads, o->cpu_cap, &job->stream));
+    job->kern = tg_kern_select(job->stream);
+    job->dtype = TG_F32;
+    if (o->recipe.amp && tg_stream_has_bf16(job->stream))
+        job->dtype = TG_BF16;
+    else if (o->recipe.amp)
+        tg_log_warning("--amp: this machine has no bf16 instructions, computing in float32");
+    job->workers = (int)o->data.workers;
+    if (o->data.workers < 0) {
+        int half = o->threads / 2;
+        job->workers = half < 1 ? 1 : half > 8 ? 8 : half;
+    }
+    return TG_OK;
+}
+
+/* Gradients, moments and average: one reservation for the life of the job. */
+static tg_status open_state(tg_job *job)
+{
+    size_t bytes = job->table.elements * sizeof(float);
+    bool average = job->options->recipe.model_ema;
+    TG_TRY(tg_arena_init(&job->state_memory, bytes * (average ? 4 : 3), "optimizer state"));
+    job->grads = tg_arena_alloc(&job->state_memory, bytes);
+    job->m = tg_arena_alloc(&job->state_memory, bytes);
+    job->v = tg_arena_alloc(&job->state_memory, bytes);
+    if (average) {
+        job->average = tg_arena_alloc(&job->state_memory, bytes);
+        tg_stream_copy(job->stream, job->average, job->student.params, bytes);
+    }
+    return TG_OK;
+}
+
+static tg_status open_optimizer(tg_job *job)
+{
+    const tg_recipe *r = &job->options->recipe;
+    const tg_optimizer_options options = {.beta1 = r->beta1,
+                                          .beta2 = r->beta2,
+                                          .eps = r->eps,
+                                          .weight_decay = r->weight_decay,
+                                          .layer_decay = r->layer_decay,
+                                          .clip_grad = r->clip_grad,
+                                          .ema_decay = r->model_ema ? r->model_ema_decay : 0};
+    TG_TRY(tg_optimizer_init(&job->optimizer, &options, job->kern, job->stream, &job->table,
+                             job->student.params, job->m, job->v, job->average));
+    double window = (double)(r->batch_size * r->grad_accum_steps);
+    job->schedule = (tg_schedule){
+        .kind = r->sched,
+        .lr = isnan(r->lr) ? 5e-4 * window / 512 : r->lr,
+        .min_lr = r->min_lr,
+        .warmup_lr = r->warmup_lr,
+        .warmup_steps = (int64_t)(r->warmup_epochs * (double)job->steps_per_epoch),
+        .total_steps = job->total_updates};
+    return TG_OK;
+}
+
+static tg_status open_step(tg_job *job)
+{
+    const tg_train_options *o = job->options;
+    const tg_param *w = tg_param_find(&job->table, "kd_projection.weight");
+    const tg_param *b = tg_param_find(&job->table, "kd_projection.bias");
+    if (w) {
+        job->projection.dw = job->grads + w->offset;
+        job->projection.db = job->grads + b->offset;
+    }
+    job->step = (tg_step){.kern = job->kern,
+                          .stream = job->stream,
+                          .student = job->student.vit,
+                          .teacher = job->teacher.vit,
+                          .teacher_class = job->teacher_class,
+                          .objective = o->distill.objective,
+                          .projection = w ? &job->projection : NULL,
+                          .projection_params = w ? job->student.params + w->offset : NULL,
+                          .optimizer = &job->optimizer,
+                          .arena = &job->arena,
+                          .grads = job->grads,
+                          .num_classes = job->student.info.config.num_classes,
+                          .mean_over = (size_t)(o->recipe.batch_size * o->recipe.grad_accum_steps),
+                          .seed = (uint64_t)o->recipe.seed};
+    size_t bytes = tg_step_arena_bytes(&job->step, (size_t)o->recipe.batch_size, job->dtype);
+    return tg_arena_init(&job->arena, bytes, "step");
+}
+
+static tg_status check_resumed(const tg_job *job, const tg_train_state *state)
+{
+    const tg_recipe *r = &job->options->recipe;
+    const struct {
+        const char *what;
+        int64_t then, now;
+    } same[] = {{"--seed", state->seed, r->seed},
+                {"--batch-size", state->batch_size, r->batch_size},
+                {"--grad-accum-steps", state->accumulation, r->grad_accum_steps},
+                {"number of training photos", state->samples, (int64_t)job->train.count}};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+        if (same[i].then != same[i].now)
+            return tg_fail(TG_ERROR_USAGE,
+                           "resume: %s was %lld and is now %lld, so the run cannot go on where it "
+                           "stopped; start a new one with --initial-checkpoint",
+                           same[i].what, (long long)same[i].then, (long long)same[i].now);
+    if (state->epochs != r->epochs)
+        tg_log_warning("resume: %lld epochs were planned and now %lld are; the learning rate follows "
+                       "the new plan from here",
+                       (long long)state->epochs, (long long)r->epochs);
+    return TG_OK;
+}
+
+static tg_status resume(tg_job *job)
+{
+    const tg_output_choice *o = &job->options->output;
+    const tg_recipe *r = &job->options->recipe;
+    job->state = (tg_train_state){.best_score = NAN,
+                                  .best_epoch = -1,
+                                  .seed = r->seed,
+                                  .batch_size = r->batch_size,
+                                  .accumulation = r->grad_accum_steps,
+                                  .epochs = r->epochs,
+                                  .samples = (int64_t)job->train.count};
+    if (!o->resume || !*o->resume)
+        return TG_OK;
+    const tg_checkpoint_options options = {job->checkpoint_folder, o->checkpoint_hist};
+    const tg_train_tensors tensors = tg_job_tensors(job);
+    tg_train_state state;
+    tg_status status = tg_checkpoint_load(&options, o->resume, &tensors, &state);
+    if (status == TG_END) {
+        tg_log_info("nothing to resume in %s: a fresh start", job->checkpoint_folder);
+        return TG_OK;
+    }
+    TG_TRY(status);
+    TG_TRY(check_resumed(job, &state));
+    state.epochs = r->epochs;
+    job->state = state;
+    job->optimizer.updates = state.applied;
+    TG_TRY(tg_vit_refresh(job->student.vit));
+    if (job->step.projection)
+        TG_TRY(job->kern->linear.weight_refresh(job->stream, job->projection.weight,
+                                                job->step.projection_params));
+    tg_log_info("resuming at epoch %lld, photo %llu, after %lld updates", (long long)state.epoch,
+                (unsigned long long)state.position, (long long)state.updates);
+    return TG_OK;
+}
+
+static tg_status open_records(tg_job *job)
+{
+    char *path = tg_path_join(job->run_path, "metrics.jsonl");
+    if (!path)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
+    bool resumed = job->state.updates > 0;
+    tg_status status =
+        tg_metrics_open(path, resumed, job->state.updates, job->state.epoch, &job->metrics);
+    free(path);
+    job->metrics_open = status == TG_OK;
+    return status;
+}
+
+static void log_plan(const tg_job *job)
+{
+    size_t decay, no_decay;
+    tg_optimizer_count(&job->table, &decay, &no_decay);
+    tg_log_info("%zu photos to train on, %zu to validate, %zu classes", job->train.count,
+                job->val.count, job->student.info.config.num_classes);
+    tg_log_info("%s: %zu parameters (weight decay on %zu, none on %zu), %s", 
+                job->student.info.config.architecture, tg_param_total(&job->student.table), decay,
+                no_decay, job->dtype == TG_BF16 ? "bfloat16 compute" : "float32");
+    tg_log_info("memory: model %.1f MiB, gradients and optimizer %.1f MiB, step %.1f MiB, loader "
+                "%.1f MiB",
+                (double)job->student.memory.size / 1048576,
+                (double)job->state_memory.size / 1048576, (double)job->arena.size / 1048576,
+                0.0);
+    tg_log_info("%d compute threads, %d loader workers, instruction set %s",
+                job->options->threads, job->workers,
+                tg_cpu_level_name(tg_stream_level(job->stream)));
+}
+
+tg_status tg_job_open(tg_job *job)
+{
+    TG_TRY(open_device(job));
+    TG_TRY(tg_job_open_data(job));
+    TG_TRY(tg_job_open_networks(job));
+    TG_TRY(open_state(job));
+    TG_TRY(tg_job_open_loader(job));
+    TG_TRY(open_optimizer(job));
+    TG_TRY(open_step(job));
+    job->checkpoint_folder = tg_path_join(job->run_path, "checkpoints");
+    if (!job->checkpoint_folder)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
+    TG_TRY(tg_folder_make(job->checkpoint_folder));
+    TG_TRY(resume(job));
+    TG_TRY(open_records(job));
+    log_plan(job);
+    return TG_OK;
+}
+
+void tg_job_close(tg_job *job)
+{
+    if (job->metrics_open)
+        tg_metrics_close(&job->metrics);
+    free(job->checkpoint_folder);
+    tg_loader_close(job->loader);
+    tg_arena_done(&job->arena);
+    tg_optimizer_done(&job->optimizer);
+    tg_arena_done(&job->state_memory);
+    if (job->projection.weight)
+        job->kern->linear.weight_free(job->projection.weight);
+    tg_param_table_done(&job->table);
+    free(job->teacher_class);
+    free(job->teacher_labels);
+    tg_network_close(&job->teacher);
+    tg_network_close(&job->student);
+    tg_dataset_done(&job->val);
+    tg_dataset_done(&job->train);
+    tg_stream_close(job->stream);
+    *job = (tg_job){0};
+}
+
+tg_train_tensors tg_job_tensors(tg_job *job)
+{
+    return (tg_train_tensors){.info = &job->student.info,
+                              .model_table = &job->student.table,
+                              .table = &job->table,
+                              .params = job->student.params,
+                              .m = job->m,
+                              .v = job->v,
+                              .average = job->average};
+}
+
+static int stop_wanted(void *user)
+{
+    const tg_job *job = user;
+    return job->watch->stop ? job->watch->stop(job->watch->user) : 0;
+}
+
+static void evaluating(void *user, uint64_t done, uint64_t total)
+{
+    const tg_job *job = user;
+    if (job->watch->evaluating)
+        job->watch->evaluating(job->watch->user, done, total);
+}
+
+static tg_status evaluate(tg_job *job, tg_vit *vit, const tg_preprocess *preprocess,
+                          const uint32_t *class_of, tg_evaluation *out)
+{
+    const tg_evaluate_options options = {.batch_size = (size_t)job->options->recipe.batch_size,
+                                         .workers = job->workers,
+                                         .strict = job->options->data.strict,
+                                         .preprocess = preprocess,
+                                         .class_of = class_of,
+                                         .progress = evaluating,
+                                         .user = job,
+                                         .stop = stop_wanted};
+    return tg_evaluate(vit, &job->arena, &job->val, &options, out);
+}
+
+tg_status tg_job_evaluate(tg_job *job, const float *params, tg_evaluation *out)
+{
+    const tg_preprocess *preprocess = &job->student.info.preprocess;
+    if (params == job->student.params)
+        return evaluate(job, job->student.vit, preprocess, NULL, out);
+    tg_vit *vit; /* the average is scored by a network of its own: training's is not touched */
+    TG_TRY(tg_vit_new(&job->student.info.config, job->kern, job->stream, job->dtype, false, params,
+                      &vit));
+    tg_status status = tg_vit_refresh(vit);
+    if (status == TG_OK)
+        status = evaluate(job, vit, preprocess, NULL, out);
+    tg_vit_free(vit);
+    return status;
+}
+
+tg_status tg_job_evaluate_teacher(tg_job *job, tg_evaluation *out)
+{
+    return evaluate(job, job->teacher.vit, &job->teacher_preprocess, job->teacher_labels, out);
+}
+
+static bool teacher_can_be_scored(const tg_job *job)
+{
+    return job->teacher.vit && job->val.count && job->teacher.info.config.num_classes &&
+           (job->teacher_labels ||
+            job->teacher.info.config.num_classes == job->train.class_count);
+}
+
+static tg_status score_teacher(tg_job *job)
+{
+    if (!teacher_can_be_scored(job))
+        return TG_OK;
+    TG_TRY(tg_job_evaluate_teacher(job, &job->teacher_score));
+    tg_log_info("teacher on the validation split: top-1 %.2f %%, top-5 %.2f %% of %llu photos",
+                job->teacher_score.top1, job->teacher_score.top5,
+                (unsigned long long)job->teacher_score.images);
+    if (job->watch->evaluation)
+        job->watch->evaluation(job->watch->user, "teacher", &job->teacher_score);
+    return TG_OK;
+}
+
+tg_status tg_train_job_run(const tg_train_options *options, const char *run_path,
+                           const tg_train_watch *watch, tg_train_result *out)
+{
+    tg_job job = {.options = options, .watch = watch, .run_path = run_path};
+    tg_status status = tg_job_open(&job);
+    if (status == TG_OK)
+        status = score_teacher(&job);
+    if (status == TG_OK)
+        status = tg_job_train(&job);
+    if (status == TG_OK)
+        *out = (tg_train_result){.evaluation = job.best,
+                                 .teacher = job.teacher_score,
+                                 .updates = job.state.updates,
+                                 .epochs = job.state.epoch,
+                                 .parameters = tg_param_total(&job.student.table),
+                                 .seconds = job.train_seconds,
+                                 .images_per_s =
+                                     (double)job.images_done / fmax(job.train_seconds, 1e-9)};
+    tg_job_close(&job);
+    return status;
+}

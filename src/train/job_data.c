@@ -1,0 +1,138 @@
+#include "train/job_parts.h"
+
+#include "base/log.h"
+#include "base/number.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* "--val-split 0.1" is a share of one folder of classes; anything else is the name of a split. */
+static bool val_share(const tg_data_choice *choice, double *out)
+{
+    return choice->val_split && tg_number_parse_double(choice->val_split, strlen(choice->val_split), out) && *out > 0 && *out < 1;
+}
+
+static tg_status no_labels_check(const tg_job *job)
+{
+    const tg_objective *o = &job->options->distill.objective;
+    if (job->options->distill.teacher && o->kd != TG_KD_NONE && o->alpha >= 1)
+        return TG_OK;
+    return tg_fail(TG_ERROR_INPUT,
+                   "%s: there are no class folders, and training without labels needs a teacher and "
+                   "--kd-alpha 1",
+                   job->options->data.data);
+}
+
+static tg_status open_unlabelled(tg_job *job, tg_dataset_options request, const char *reason)
+{
+    if (no_labels_check(job) != TG_OK)
+        return tg_fail_prefix(TG_ERROR_INPUT, "%s", reason);
+    request.unlabelled = 1;
+    return tg_dataset_open(&request, &job->train);
+}
+
+static tg_status open_train(tg_job *job, const tg_dataset_options *request)
+{
+    tg_status status = tg_dataset_open(request, &job->train);
+    if (status != TG_ERROR_INPUT || !job->options->distill.teacher ||
+        job->options->distill.objective.alpha < 1)
+        return status;
+    char reason[512];
+    snprintf(reason, sizeof reason, "%s", tg_error_message());
+    return open_unlabelled(job, *request, reason);
+}
+
+static tg_status open_val(tg_job *job, tg_dataset_options request)
+{
+    request.class_names = (const char *const *)job->train.class_names;
+    request.class_count = job->train.class_count;
+    tg_status status = tg_dataset_open(&request, &job->val);
+    if (status == TG_OK)
+        return TG_OK;
+    if (strcmp(job->options->data.val_split, "val") != 0)
+        return status; /* asked for by name */
+    tg_log_warning("no validation split: %s", tg_error_message());
+    job->val = (tg_dataset){0};
+    tg_error_clear();
+    return TG_OK;
+}
+
+tg_status tg_job_open_data(tg_job *job)
+{
+    const tg_data_choice *choice = &job->options->data;
+    if (!choice->data)
+        return tg_fail(TG_ERROR_USAGE, "--data is missing: the folder with the photos");
+    double share = 0;
+    tg_dataset_options request = {.root = choice->data,
+                                  .seed = (uint64_t)job->options->recipe.seed};
+    if (val_share(choice, &share)) {
+        request.val_share = share;
+        TG_TRY(open_train(job, &request));
+        request.part = 1;
+        return job->train.class_names ? open_val(job, request) : TG_OK;
+    }
+    request.split = choice->train_split;
+    TG_TRY(open_train(job, &request));
+    if (!choice->val_split || !*choice->val_split || strcmp(choice->val_split, "none") == 0 ||
+        !job->train.class_names)
+        return TG_OK;
+    request.split = choice->val_split;
+    return open_val(job, request);
+}
+
+static tg_status fill_augment(const tg_augment_choice *choice, tg_augment *out)
+{
+    tg_augment a = tg_augment_default();
+    a.scale_min = choice->scale_min;
+    a.ratio_min = choice->ratio_min;
+    a.ratio_max = 1 / choice->ratio_min;
+    a.hflip = choice->hflip;
+    a.vflip = choice->vflip;
+    a.color_jitter = choice->color_jitter;
+    a.reprob = choice->reprob;
+    a.reprob_pixel = true;
+    a.smoothing = choice->smoothing;
+    a.mixup = choice->mixup;
+    a.cutmix = choice->cutmix;
+    a.mix_prob = choice->mixup_prob;
+    a.mix_switch_prob = choice->mixup_switch_prob;
+    if (choice->aa && *choice->aa)
+        TG_TRY(tg_augment_parse_aa(choice->aa, &a));
+    if (choice->no_aug) {
+        a.scale_min = a.scale_max = 1;
+        a.hflip = a.vflip = a.color_jitter = a.reprob = a.mixup = a.cutmix = 0;
+        a.rand_ops = 0;
+    }
+    TG_TRY(tg_augment_check(&a));
+    *out = a;
+    return TG_OK;
+}
+
+tg_status tg_job_open_loader(tg_job *job)
+{
+    const tg_train_options *o = job->options;
+    size_t batch = (size_t)o->recipe.batch_size;
+    tg_loader_options loading = {
+        .batch_size = batch,
+        .workers = job->workers,
+        .seed = (uint64_t)o->recipe.seed,
+        .train = true,
+        .drop_last = job->train.count > batch, /* a set smaller than a batch is one batch */
+        .preprocess = job->student.info.preprocess,
+        .has_teacher = job->teacher.vit != NULL,
+        .teacher_preprocess = job->teacher_preprocess,
+        .num_classes = job->train.class_names ? job->student.info.config.num_classes : 0,
+        .strict = o->data.strict,
+        .max_bad_share = o->data.max_bad_share,
+    };
+    TG_TRY(fill_augment(&o->augment, &loading.augment));
+    TG_TRY(tg_loader_open(&job->train, &loading, &job->loader));
+    int64_t batches = (int64_t)tg_loader_batches_per_epoch(job->loader);
+    int64_t window = o->recipe.grad_accum_steps;
+    job->steps_per_epoch = (batches + window - 1) / window;
+    if (job->steps_per_epoch == 0)
+        return tg_fail(TG_ERROR_INPUT, "%s: %zu photos make no batch of %zu", o->data.data,
+                       job->train.count, batch);
+    job->total_updates = job->steps_per_epoch * o->recipe.epochs;
+    return TG_OK;
+}

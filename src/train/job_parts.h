@@ -1,0 +1,70 @@
+/* job_parts.h - the parts of a training job, built in order; for job*.c and loop.c only. */
+#ifndef TG_TRAIN_JOB_PARTS_H
+#define TG_TRAIN_JOB_PARTS_H
+
+#include "train/checkpoint.h"
+#include "train/job.h"
+#include "train/step.h"
+
+#include "run/metrics.h"
+
+/* Everything a job holds; zeroed, then filled by tg_job_open in the order of the fields. */
+typedef struct tg_job {
+    const tg_train_options *options;
+    const tg_train_watch *watch;
+    const char *run_path;
+
+    tg_stream *stream;
+    const tg_kern *kern;
+    tg_dtype dtype;
+    int workers;
+
+    tg_dataset train, val; /* val.count 0: none */
+    tg_network student, teacher;
+    tg_preprocess teacher_preprocess;
+    uint32_t *teacher_class;  /* remapping of the teacher's classes, or NULL */
+    uint32_t *teacher_labels; /* teacher's class k is the data's class teacher_labels[k], or NULL */
+
+    tg_param_table table;     /* student's and the projection's parameters */
+    tg_projection projection;
+    tg_arena state_memory;    /* grads, m, v, average */
+    float *grads, *m, *v, *average;
+    tg_optimizer optimizer;
+    tg_schedule schedule;
+
+    tg_step step;
+    tg_arena arena;
+    tg_loader *loader;
+    int64_t steps_per_epoch, total_updates;
+
+    char *checkpoint_folder;
+    tg_metrics metrics;
+    bool metrics_open;
+    tg_train_state state;
+    tg_evaluation best;
+    tg_evaluation teacher_score;
+    uint64_t images_done;     /* by this process */
+    double train_seconds;
+} tg_job;
+
+tg_status tg_job_open(tg_job *job) TG_MUST_CHECK;
+void tg_job_close(tg_job *job);
+
+/* Data sets under one class list (job_data.c). */
+tg_status tg_job_open_data(tg_job *job) TG_MUST_CHECK;
+/* Student, teacher, preprocessing, class names (job_networks.c). */
+tg_status tg_job_open_networks(tg_job *job) TG_MUST_CHECK;
+/* The loader of the training split. */
+tg_status tg_job_open_loader(tg_job *job) TG_MUST_CHECK;
+
+/* Scores `params` of the student (or the teacher when params is NULL) on the validation split. */
+tg_status tg_job_evaluate(tg_job *job, const float *params, tg_evaluation *out) TG_MUST_CHECK;
+tg_status tg_job_evaluate_teacher(tg_job *job, tg_evaluation *out) TG_MUST_CHECK;
+
+/* The tensors a checkpoint holds. */
+tg_train_tensors tg_job_tensors(tg_job *job);
+
+/* Trains from job->state to the end (loop.c). */
+tg_status tg_job_train(tg_job *job) TG_MUST_CHECK;
+
+#endif

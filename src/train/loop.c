@@ -1,0 +1,237 @@
+/* The epochs of a job: windows of micro-batches, records, evaluations, checkpoints. */
+#include "train/job_parts.h"
+
+#include "base/log.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct window {
+    int64_t batches;    /* in it so far */
+    uint64_t position;  /* after its last batch */
+    int64_t wait_ns;    /* for the loader */
+    int64_t begin_ns;   /* when the window before ended */
+    int64_t step;       /* of the epoch, from 1 */
+    double rate;        /* images/s, smoothed; 0: none yet */
+} window;
+
+static int stop_wanted(const tg_job *job)
+{
+    return job->watch->stop ? job->watch->stop(job->watch->user) : 0;
+}
+
+/* A checkpoint that cannot be written costs nothing but itself: training goes on. */
+static tg_status save(tg_job *job, bool best, bool must)
+{
+    const tg_checkpoint_options options = {job->checkpoint_folder,
+                                           job->options->output.checkpoint_hist};
+    const tg_train_tensors tensors = tg_job_tensors(job);
+    job->state.applied = job->optimizer.updates;
+    tg_status status = tg_checkpoint_save(&options, &job->state, &tensors, best);
+    if (status == TG_OK || must)
+        return status;
+    tg_log_warning("checkpoint after %lld updates was not saved: %s (older ones are untouched)",
+                   (long long)job->state.updates, tg_error_message());
+    return TG_OK;
+}
+
+static const float *exported_params(const tg_job *job)
+{
+    return job->average ? job->average : job->student.params;
+}
+
+static tg_status write_model(tg_job *job)
+{
+    char *path = tg_path_join(job->run_path, "model");
+    if (!path)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
+    tg_status status = tg_model_write(path, &job->student.info, &job->student.table,
+                                      exported_params(job), TG_NAMING_TIMM);
+    free(path);
+    return status;
+}
+
+static tg_step_record make_record(const tg_job *job, const window *w, const tg_step_report *report,
+                                  double lr, int64_t now)
+{
+    double total = (double)(now - w->begin_ns) * 1e-9;
+    tg_step_record r = {.step = job->state.updates,
+                        .epoch = job->state.epoch,
+                        .images = (int64_t)report->images,
+                        .loss = report->loss,
+                        .loss_task = report->task,
+                        .loss_kd = report->kd,
+                        .lr = lr,
+                        .grad_norm = report->grad_norm,
+                        .images_per_s = (double)report->images / total,
+                        .t_step = total,
+                        .t_data = (double)w->wait_ns * 1e-9,
+                        .t_teacher = (double)report->phases.teacher_ns * 1e-9,
+                        .t_forward = (double)report->phases.forward_ns * 1e-9,
+                        .t_backward = (double)report->phases.backward_ns * 1e-9,
+                        .t_optimizer = (double)report->phases.optimizer_ns * 1e-9,
+                        .rss_bytes = tg_memory_rss_bytes()};
+    r.t_other = fmax(0, total - r.t_data - r.t_teacher - r.t_forward - r.t_backward - r.t_optimizer);
+    return r;
+}
+
+static void show_step(tg_job *job, window *w, const tg_step_record *record)
+{
+    w->rate = w->rate > 0 ? 0.9 * w->rate + 0.1 * record->images_per_s : record->images_per_s;
+    if (!job->watch->step)
+        return;
+    double left = (double)(job->total_updates - job->state.updates) *
+                  (double)(job->options->recipe.batch_size * job->options->recipe.grad_accum_steps) /
+                  fmax(w->rate, 1e-9);
+    const tg_train_progress progress = {.epoch = job->state.epoch,
+                                        .epochs = job->options->recipe.epochs,
+                                        .step = w->step,
+                                        .steps_per_epoch = job->steps_per_epoch,
+                                        .updates = job->state.updates,
+                                        .total_updates = job->total_updates,
+                                        .seconds_left = left,
+                                        .images_per_s = w->rate};
+    job->watch->step(job->watch->user, &progress, record);
+}
+
+/* Ends a window: update, record, and a checkpoint where one is due. */
+static tg_status end_window(tg_job *job, window *w)
+{
+    double lr = tg_schedule_lr(&job->schedule, job->state.updates);
+    tg_step_report report;
+    TG_TRY(tg_step_update(&job->step, lr, &report));
+    job->state.updates++;
+    job->state.position = w->position;
+    job->state.skipped += report.skipped;
+    job->images_done += report.images;
+    w->step++;
+    if (report.skipped)
+        tg_log_warning("update %lld was skipped: the loss or its gradient is not finite",
+                       (long long)job->state.updates);
+    int64_t now = tg_clock_ns();
+    tg_step_record record = make_record(job, w, &report, lr, now);
+    if (tg_metrics_write_step(&job->metrics, &record) != TG_OK)
+        tg_log_warning("a step record was lost: %s", tg_error_message());
+    show_step(job, w, &record);
+    job->train_seconds += record.t_step;
+    int64_t every = job->options->output.checkpoint_steps;
+    if (every > 0 && job->state.updates % every == 0)
+        TG_TRY(save(job, false, false));
+    *w = (window){.step = w->step, .rate = w->rate, .begin_ns = tg_clock_ns()};
+    return TG_OK;
+}
+
+static bool enough(const tg_job *job)
+{
+    int64_t limit = job->options->output.max_steps;
+    return limit > 0 && job->state.updates >= limit;
+}
+
+/* Takes batches to the end of the epoch. TG_END: the epoch is complete; TG_OK: stopped early. */
+static tg_status run_epoch(tg_job *job)
+{
+    window w = {.begin_ns = tg_clock_ns()};
+    int64_t accumulation = job->options->recipe.grad_accum_steps;
+    w.step = (int64_t)(job->state.position / (uint64_t)job->options->recipe.batch_size) /
+             accumulation;
+    TG_TRY(tg_loader_start_epoch(job->loader, (uint64_t)job->state.epoch, job->state.position));
+    for (;;) {
+        const tg_batch *batch;
+        int64_t asked = tg_clock_ns();
+        tg_status status = tg_loader_next(job->loader, &batch);
+        TG_TRY(status);
+        w.wait_ns += tg_clock_ns() - asked;
+        if (status == TG_END)
+            break;
+        status = tg_step_micro(&job->step, batch, (uint64_t)job->state.epoch);
+        w.position = batch->position;
+        tg_loader_release(job->loader, batch);
+        TG_TRY(status);
+        if (++w.batches < accumulation)
+            continue;
+        TG_TRY(end_window(job, &w));
+        if (enough(job) || stop_wanted(job))
+            return TG_OK;
+    }
+    if (w.batches)
+        TG_TRY(end_window(job, &w));
+    return TG_END;
+}
+
+static bool better(double score, double best)
+{
+    return !isnan(score) && (isnan(best) || score > best);
+}
+
+/* Scores the model after an epoch; true in *out_best when it is the best so far. */
+static tg_status evaluate_epoch(tg_job *job, bool *out_best)
+{
+    tg_evaluation e;
+    TG_TRY(tg_job_evaluate(job, exported_params(job), &e));
+    if (job->average) {
+        tg_evaluation live;
+        TG_TRY(tg_job_evaluate(job, job->student.params, &live));
+        tg_log_info("without averaging: top-1 %.2f %%", live.top1);
+    }
+    const tg_eval_record record = {.epoch = job->state.epoch,
+                                   .val_top1 = e.top1,
+                                   .val_top5 = e.top5,
+                                   .val_loss = e.loss,
+                                   .val_images = (int64_t)e.images};
+    if (tg_metrics_write_eval(&job->metrics, &record) != TG_OK)
+        tg_log_warning("an evaluation record was lost: %s", tg_error_message());
+    if (job->watch->evaluation)
+        job->watch->evaluation(job->watch->user, "student", &e);
+    *out_best = better(e.top1, job->state.best_score);
+    if (*out_best) {
+        job->state.best_score = e.top1;
+        job->state.best_epoch = job->state.epoch;
+        job->best = e;
+    }
+    return TG_OK;
+}
+
+static tg_status finish_epoch(tg_job *job, bool last)
+{
+    int64_t interval = job->options->output.eval_interval;
+    bool best = false;
+    bool due = last || (interval > 0 && job->state.epoch % interval == 0);
+    if (job->val.count && due)
+        TG_TRY(evaluate_epoch(job, &best));
+    if (best)
+        TG_TRY(write_model(job));
+    return save(job, best, last);
+}
+
+static tg_status leave_stopped(tg_job *job)
+{
+    TG_TRY(save(job, false, true));
+    return tg_fail(TG_ERROR_STOPPED,
+                   "stopped on request after %lld updates; everything is saved, --resume auto goes on",
+                   (long long)job->state.updates);
+}
+
+tg_status tg_job_train(tg_job *job)
+{
+    bool complete = true;
+    while (job->state.epoch < job->options->recipe.epochs && complete && !enough(job)) {
+        tg_status status = run_epoch(job);
+        TG_TRY(status);
+        complete = status == TG_END;
+        if (complete) {
+            job->state.epoch++;
+            job->state.position = 0;
+        } else if (!enough(job)) {
+            return leave_stopped(job);
+        }
+        bool last = job->state.epoch == job->options->recipe.epochs || enough(job);
+        status = finish_epoch(job, last);
+        if (status == TG_ERROR_STOPPED || (status == TG_OK && stop_wanted(job) && !last))
+            return leave_stopped(job);
+        TG_TRY(status);
+    }
+    return job->state.best_epoch < 0 ? write_model(job) : TG_OK;
+}

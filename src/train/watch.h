@@ -1,0 +1,28 @@
+/* watch.h - what a training job tells whoever started it, while it runs.
+ *
+ * Every callback may be NULL; all run on the job's own thread. The command line draws its progress bar
+ * from them; library users may do as they like.
+ */
+#ifndef TG_TRAIN_WATCH_H
+#define TG_TRAIN_WATCH_H
+
+#include "run/metrics.h"
+#include "train/evaluate.h"
+
+typedef struct tg_train_progress {
+    int64_t epoch, epochs;             /* under way (from 0), planned */
+    int64_t step, steps_per_epoch;     /* within the epoch, from 1 */
+    int64_t updates, total_updates;
+    double seconds_left;               /* NaN: not known yet */
+    double images_per_s;               /* of the last steps, smoothed */
+} tg_train_progress;
+
+typedef struct tg_train_watch {
+    void *user;
+    void (*step)(void *user, const tg_train_progress *progress, const tg_step_record *record);
+    void (*evaluation)(void *user, const char *what, const tg_evaluation *evaluation);
+    void (*evaluating)(void *user, uint64_t done, uint64_t total);
+    int (*stop)(void *user); /* nonzero: save and leave (TG_ERROR_STOPPED) */
+} tg_train_watch;
+
+#endif
