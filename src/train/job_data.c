@@ -110,7 +110,7 @@ static tg_status fill_augment(const tg_augment_choice *choice, tg_augment *out)
 
 tg_status tg_job_open_loader(tg_job *job)
 {
-    const tg_train_options *o = job->options;
+    const tg_job_options *o = job->options;
     size_t batch = (size_t)o->recipe.batch_size;
     tg_loader_options loading = {
         .batch_size = batch,

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-tg_train_options tg_train_options_default(void)
+tg_job_options tg_job_options_default(void)
 {
-    return (tg_train_options){
+    return (tg_job_options){
         .model = {.model = "vit_tiny_patch16_224", .reg_tokens = -1, .num_classes = -1},
         .data = {.train_split = "train", .val_split = "val", .workers = -1, .max_bad_share = 0.1},
         .augment = {.scale_min = 0.08,

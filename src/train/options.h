@@ -1,7 +1,7 @@
 /* options.h - everything a training job is told, as plain values; names and meanings are timm's.
  *
  * The command line fills it (cli/options_train.h says names, defaults and help). Strings are borrowed.
- * tg_train_options_default gives the defaults that the option tables also state.
+ * tg_job_options_default gives the defaults that the option tables also state.
  */
 #ifndef TG_TRAIN_OPTIONS_H
 #define TG_TRAIN_OPTIONS_H
@@ -70,7 +70,7 @@ typedef struct tg_output_choice {
     int64_t max_steps;         /* stop after so many updates (the schedule stays); 0: no limit */
 } tg_output_choice;
 
-typedef struct tg_train_options {
+typedef struct tg_job_options {
     tg_model_choice model;
     tg_data_choice data;
     tg_augment_choice augment;
@@ -80,8 +80,8 @@ typedef struct tg_train_options {
     tg_output_choice output;
     int threads; /* compute threads, >= 1 */
     tg_cpu_level cpu_cap;
-} tg_train_options;
+} tg_job_options;
 
-tg_train_options tg_train_options_default(void);
+tg_job_options tg_job_options_default(void);
 
 #endif
