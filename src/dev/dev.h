@@ -40,6 +40,10 @@ tg_cpu_level tg_cpu_level_detect(void);
 tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out) TG_MUST_CHECK;
 void tg_stream_close(tg_stream *stream);
 
+/* Name and version of the library behind matrix products: "oneDNN 2.6.3". */
+#define TG_DEV_LIBRARY_BYTES 64
+void tg_dev_library(char out[TG_DEV_LIBRARY_BYTES]);
+
 int tg_stream_threads(const tg_stream *stream);
 tg_cpu_level tg_stream_level(const tg_stream *stream);
 /* True when bf16 compute is available at this level (products accumulate in fp32). */

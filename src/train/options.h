@@ -6,6 +6,7 @@
 #ifndef TG_TRAIN_OPTIONS_H
 #define TG_TRAIN_OPTIONS_H
 
+#include "data/augment.h"
 #include "infer/network.h"
 #include "loss/objective.h"
 #include "optim/schedule.h"
@@ -27,14 +28,6 @@ typedef struct tg_data_choice {
     double max_bad_share;
     bool strict;
 } tg_data_choice;
-
-typedef struct tg_augment_choice {
-    double scale_min, ratio_min; /* area and aspect of the random resized crop */
-    double hflip, vflip, color_jitter, reprob, smoothing, mixup, cutmix, mixup_prob,
-        mixup_switch_prob;
-    const char *aa;     /* "rand-m9-mstd0.5-inc1", or NULL */
-    bool no_aug;        /* evaluation transform in training */
-} tg_augment_choice;
 
 typedef struct tg_preprocess_choice {
     double crop_pct;    /* NaN: the model's */
@@ -73,7 +66,7 @@ typedef struct tg_output_choice {
 typedef struct tg_job_options {
     tg_model_choice model;
     tg_data_choice data;
-    tg_augment_choice augment;
+    tg_augment augment;
     tg_preprocess_choice preprocess;
     tg_recipe recipe;
     tg_distill_choice distill;

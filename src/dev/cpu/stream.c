@@ -4,6 +4,7 @@
 
 #include <omp.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(__SSE__)
@@ -111,6 +112,12 @@ void tg_stream_close(tg_stream *stream)
     for (int i = 0; i < TG_STREAM_SLOTS; i++)
         free(stream->scratch[i]);
     free(stream);
+}
+
+void tg_dev_library(char out[TG_DEV_LIBRARY_BYTES])
+{
+    const dnnl_version_t *v = dnnl_version();
+    snprintf(out, TG_DEV_LIBRARY_BYTES, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
 }
 
 void tg_stream_enter(const tg_stream *stream)
