@@ -3,8 +3,18 @@
 #include <string.h>
 
 static const tg_command *const COMMANDS[] = {
-    &tg_command_eval,       &tg_command_predict, &tg_command_embed,      &tg_command_data_check,
-    &tg_command_data_stats, &tg_command_plan,    &tg_command_completion, &tg_command_man,
+    /* clang-format off: one a line */
+    &tg_command_train,
+    &tg_command_distill,
+    &tg_command_eval,
+    &tg_command_predict,
+    &tg_command_embed,
+    &tg_command_data_check,
+    &tg_command_data_stats,
+    &tg_command_plan,
+    &tg_command_completion,
+    &tg_command_man,
+    /* clang-format on */
 };
 
 const tg_command *const *tg_commands(size_t *out_count)

@@ -4,12 +4,14 @@
 
 #include "cli/command.h"
 
+extern const tg_command tg_command_train;
+extern const tg_command tg_command_distill;
 extern const tg_command tg_command_eval;
 extern const tg_command tg_command_predict;
 extern const tg_command tg_command_embed;
-extern const tg_command tg_command_plan;
 extern const tg_command tg_command_data_check;
 extern const tg_command tg_command_data_stats;
+extern const tg_command tg_command_plan;
 extern const tg_command tg_command_completion;
 extern const tg_command tg_command_man;
 

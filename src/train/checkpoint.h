@@ -37,9 +37,11 @@ typedef struct tg_checkpoint_options {
     int64_t keep;       /* step folders kept besides last and best, >= 1 */
 } tg_checkpoint_options;
 
-/* Saves step-<updates>; `best`: it has the best score so far. */
+/* Saves step-<updates>. score: of the model as it is now, NaN when it was not evaluated; best: it is
+ * the best so far. */
 tg_status tg_checkpoint_save(const tg_checkpoint_options *options, const tg_train_state *state,
-                             const tg_train_tensors *tensors, bool best) TG_MUST_CHECK;
+                             const tg_train_tensors *tensors, double score,
+                             bool best) TG_MUST_CHECK;
 
 /* `which`: "auto" (the newest whole one in the folder; TG_END when there is none) or the path of a
  * checkpoint. Fills tensors' buffers and the state. */

@@ -10,7 +10,7 @@
 
 static tg_status open_device(tg_job *job)
 {
-    const tg_job_options *o = job->options;
+    const tg_train_options *o = job->options;
     TG_TRY(tg_stream_open_cpu(o->threads, o->cpu_cap, &job->stream));
     job->kern = tg_kern_select(job->stream);
     job->dtype = TG_F32;
@@ -67,7 +67,7 @@ static tg_status open_optimizer(tg_job *job)
 
 static tg_status open_step(tg_job *job)
 {
-    const tg_job_options *o = job->options;
+    const tg_train_options *o = job->options;
     const tg_param *w = tg_param_find(&job->table, "kd_projection.weight");
     const tg_param *b = tg_param_find(&job->table, "kd_projection.bias");
     if (w) {
@@ -301,7 +301,7 @@ static tg_status score_teacher(tg_job *job)
     return TG_OK;
 }
 
-tg_status tg_train_job_run(const tg_job_options *options, const char *run_path,
+tg_status tg_train_job_run(const tg_train_options *options, const char *run_path,
                            const tg_train_watch *watch, tg_train_result *out)
 {
     tg_job job = {.options = options, .watch = watch, .run_path = run_path};

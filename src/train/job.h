@@ -26,7 +26,7 @@ typedef struct tg_train_result {
 } tg_train_result;
 
 /* `run_path`: a run directory that the caller has opened; job.yaml and run.json are the caller's. */
-tg_status tg_train_job_run(const tg_job_options *options, const char *run_path,
+tg_status tg_train_job_run(const tg_train_options *options, const char *run_path,
                            const tg_train_watch *watch, tg_train_result *out) TG_MUST_CHECK;
 
 #endif

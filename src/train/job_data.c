@@ -80,9 +80,37 @@ tg_status tg_job_open_data(tg_job *job)
     return open_val(job, request);
 }
 
+static tg_status fill_augment(const tg_augment_choice *choice, tg_augment *out)
+{
+    tg_augment a = tg_augment_default();
+    a.scale_min = choice->scale_min;
+    a.ratio_min = choice->ratio_min;
+    a.ratio_max = 1 / choice->ratio_min;
+    a.hflip = choice->hflip;
+    a.vflip = choice->vflip;
+    a.color_jitter = choice->color_jitter;
+    a.reprob = choice->reprob;
+    a.reprob_pixel = true;
+    a.smoothing = choice->smoothing;
+    a.mixup = choice->mixup;
+    a.cutmix = choice->cutmix;
+    a.mix_prob = choice->mixup_prob;
+    a.mix_switch_prob = choice->mixup_switch_prob;
+    if (choice->aa && *choice->aa)
+        TG_TRY(tg_augment_parse_aa(choice->aa, &a));
+    if (choice->no_aug) {
+        a.scale_min = a.scale_max = 1;
+        a.hflip = a.vflip = a.color_jitter = a.reprob = a.mixup = a.cutmix = 0;
+        a.rand_ops = 0;
+    }
+    TG_TRY(tg_augment_check(&a));
+    *out = a;
+    return TG_OK;
+}
+
 tg_status tg_job_open_loader(tg_job *job)
 {
-    const tg_job_options *o = job->options;
+    const tg_train_options *o = job->options;
     size_t batch = (size_t)o->recipe.batch_size;
     tg_loader_options loading = {
         .batch_size = batch,
@@ -96,8 +124,8 @@ tg_status tg_job_open_loader(tg_job *job)
         .num_classes = job->train.class_names ? job->student.info.config.num_classes : 0,
         .strict = o->data.strict,
         .max_bad_share = o->data.max_bad_share,
-        .augment = o->augment,
     };
+    TG_TRY(fill_augment(&o->augment, &loading.augment));
     TG_TRY(tg_loader_open(&job->train, &loading, &job->loader));
     int64_t batches = (int64_t)tg_loader_batches_per_epoch(job->loader);
     int64_t window = o->recipe.grad_accum_steps;

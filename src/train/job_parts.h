@@ -10,7 +10,7 @@
 
 /* Everything a job holds; zeroed, then filled by tg_job_open in the order of the fields. */
 typedef struct tg_job {
-    const tg_job_options *options;
+    const tg_train_options *options;
     const tg_train_watch *watch;
     const char *run_path;
 

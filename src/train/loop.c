@@ -2,6 +2,7 @@
 #include "train/job_parts.h"
 
 #include "base/log.h"
+#include "ckpt/state.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/memory.h"
@@ -24,13 +25,13 @@ static int stop_wanted(const tg_job *job)
 }
 
 /* A checkpoint that cannot be written costs nothing but itself: training goes on. */
-static tg_status save(tg_job *job, bool best, bool must)
+static tg_status save(tg_job *job, double score, bool best, bool must)
 {
     const tg_checkpoint_options options = {job->checkpoint_folder,
                                            job->options->output.checkpoint_hist};
     const tg_train_tensors tensors = tg_job_tensors(job);
     job->state.applied = job->optimizer.updates;
-    tg_status status = tg_checkpoint_save(&options, &job->state, &tensors, best);
+    tg_status status = tg_checkpoint_save(&options, &job->state, &tensors, score, best);
     if (status == TG_OK || must)
         return status;
     tg_log_warning("checkpoint after %lld updates was not saved: %s (older ones are untouched)",
@@ -119,7 +120,7 @@ static tg_status end_window(tg_job *job, window *w)
     job->train_seconds += record.t_step;
     int64_t every = job->options->output.checkpoint_steps;
     if (every > 0 && job->state.updates % every == 0)
-        TG_TRY(save(job, false, false));
+        TG_TRY(save(job, NAN, false, false));
     *w = (window){.step = w->step, .rate = w->rate, .begin_ns = tg_clock_ns()};
     return TG_OK;
 }
@@ -161,13 +162,8 @@ static tg_status run_epoch(tg_job *job)
     return TG_END;
 }
 
-static bool better(double score, double best)
-{
-    return !isnan(score) && (isnan(best) || score > best);
-}
-
 /* Scores the model after an epoch; true in *out_best when it is the best so far. */
-static tg_status evaluate_epoch(tg_job *job, bool *out_best)
+static tg_status evaluate_epoch(tg_job *job, double *out_score, bool *out_best)
 {
     tg_evaluation e;
     TG_TRY(tg_job_evaluate(job, exported_params(job), &e));
@@ -185,7 +181,8 @@ static tg_status evaluate_epoch(tg_job *job, bool *out_best)
         tg_log_warning("an evaluation record was lost: %s", tg_error_message());
     if (job->watch->evaluation)
         job->watch->evaluation(job->watch->user, "student", &e);
-    *out_best = better(e.top1, job->state.best_score);
+    *out_score = e.top1;
+    *out_best = tg_state_is_better(e.top1, job->state.best_score);
     if (*out_best) {
         job->state.best_score = e.top1;
         job->state.best_epoch = job->state.epoch;
@@ -197,18 +194,19 @@ static tg_status evaluate_epoch(tg_job *job, bool *out_best)
 static tg_status finish_epoch(tg_job *job, bool last)
 {
     int64_t interval = job->options->output.eval_interval;
+    double score = NAN;
     bool best = false;
     bool due = last || (interval > 0 && job->state.epoch % interval == 0);
     if (job->val.count && due)
-        TG_TRY(evaluate_epoch(job, &best));
+        TG_TRY(evaluate_epoch(job, &score, &best));
     if (best)
         TG_TRY(write_model(job));
-    return save(job, best, last);
+    return save(job, score, best, last);
 }
 
 static tg_status leave_stopped(tg_job *job)
 {
-    TG_TRY(save(job, false, true));
+    TG_TRY(save(job, NAN, false, true));
     return tg_fail(TG_ERROR_STOPPED,
                    "stopped on request after %lld updates; everything is saved, --resume auto goes on",
                    (long long)job->state.updates);

@@ -2,12 +2,17 @@
 
 #include <math.h>
 
-tg_job_options tg_job_options_default(void)
+tg_train_options tg_train_options_default(void)
 {
-    return (tg_job_options){
+    return (tg_train_options){
         .model = {.model = "vit_tiny_patch16_224", .reg_tokens = -1, .num_classes = -1},
         .data = {.train_split = "train", .val_split = "val", .workers = -1, .max_bad_share = 0.1},
-        .augment = tg_augment_default(),
+        .augment = {.scale_min = 0.08,
+                    .ratio_min = 0.75,
+                    .hflip = 0.5,
+                    .smoothing = 0.1,
+                    .mixup_prob = 1,
+                    .mixup_switch_prob = 0.5},
         .preprocess = {.crop_pct = NAN, .interpolation = -1},
         .recipe = {.epochs = 300,
                    .batch_size = 128,

@@ -1,12 +1,11 @@
 /* options.h - everything a training job is told, as plain values; names and meanings are timm's.
  *
  * The command line fills it (cli/options_train.h says names, defaults and help). Strings are borrowed.
- * tg_job_options_default gives the defaults that the option tables also state.
+ * tg_train_options_default gives the defaults that the option tables also state.
  */
 #ifndef TG_TRAIN_OPTIONS_H
 #define TG_TRAIN_OPTIONS_H
 
-#include "data/augment.h"
 #include "infer/network.h"
 #include "loss/objective.h"
 #include "optim/schedule.h"
@@ -28,6 +27,14 @@ typedef struct tg_data_choice {
     double max_bad_share;
     bool strict;
 } tg_data_choice;
+
+typedef struct tg_augment_choice {
+    double scale_min, ratio_min; /* area and aspect of the random resized crop */
+    double hflip, vflip, color_jitter, reprob, smoothing, mixup, cutmix, mixup_prob,
+        mixup_switch_prob;
+    const char *aa;     /* "rand-m9-mstd0.5-inc1", or NULL */
+    bool no_aug;        /* evaluation transform in training */
+} tg_augment_choice;
 
 typedef struct tg_preprocess_choice {
     double crop_pct;    /* NaN: the model's */
@@ -63,18 +70,18 @@ typedef struct tg_output_choice {
     int64_t max_steps;         /* stop after so many updates (the schedule stays); 0: no limit */
 } tg_output_choice;
 
-typedef struct tg_job_options {
+typedef struct tg_train_options {
     tg_model_choice model;
     tg_data_choice data;
-    tg_augment augment;
+    tg_augment_choice augment;
     tg_preprocess_choice preprocess;
     tg_recipe recipe;
     tg_distill_choice distill;
     tg_output_choice output;
     int threads; /* compute threads, >= 1 */
     tg_cpu_level cpu_cap;
-} tg_job_options;
+} tg_train_options;
 
-tg_job_options tg_job_options_default(void);
+tg_train_options tg_train_options_default(void);
 
 #endif

@@ -1,0 +1,242 @@
+/* tagine train and tagine distill: from options to a finished run directory. */
+#include "base/json_writer.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/options_train.h"
+#include "cli/signal.h"
+#include "os/clock.h"
+#include "run/run_info.h"
+#include "train/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const tg_command_group TRAIN_GROUP_LIST[] = {TG_TRAIN_GROUPS};
+static const tg_command_group DISTILL_GROUP_LIST[] = {TG_DISTILL_GROUP, TG_TRAIN_GROUPS};
+
+static void show_step(void *user, const tg_train_progress *p, const tg_step_record *record)
+{
+    (void)user;
+    char what[64];
+    tg_text note = {0};
+    snprintf(what, sizeof what, "epoch %lld/%lld", (long long)p->epoch + 1, (long long)p->epochs);
+    tg_text_append_format(&note, "loss %.3f  %.1f images/s  ", record->loss, p->images_per_s);
+    tg_console_append_duration(&note, p->seconds_left);
+    tg_text_append_string(&note, " left");
+    tg_console_progress(what, (uint64_t)p->step, (uint64_t)p->steps_per_epoch,
+                        tg_text_string(&note));
+    tg_text_done(&note);
+}
+
+static void show_evaluating(void *user, uint64_t done, uint64_t total)
+{
+    (void)user;
+    tg_console_progress("evaluating", done, total, "");
+}
+
+static void show_evaluation(void *user, const char *what, const tg_evaluation *e)
+{
+    (void)user;
+    if (strcmp(what, "student") == 0)
+        tg_log_info("validation: top-1 %.2f %%  top-5 %.2f %%  loss %.4f  (%llu photos)", e->top1,
+                    e->top5, e->loss, (unsigned long long)e->images);
+}
+
+static int stop_wanted(void *user)
+{
+    (void)user;
+    return tg_signal_stop();
+}
+
+/* Everything about the run that is written down beside the records. */
+typedef struct session {
+    tg_run_dir dir;
+    tg_run_log log;
+    tg_run_info info;
+    tg_run_pair libraries[1], kernels[1];
+    char start[TG_CLOCK_ISO_BYTES], library[TG_DEV_LIBRARY_BYTES];
+    bool opened, logging;
+} session;
+
+static tg_status write_job(const tg_invocation *invocation, const session *s)
+{
+    tg_text yaml = {0};
+    tg_options_print(invocation->options, &yaml);
+    tg_status status = tg_text_check(&yaml, "job.yaml");
+    if (status == TG_OK)
+        status = tg_run_dir_write_job(&s->dir, tg_text_string(&yaml), yaml.length);
+    tg_text_done(&yaml);
+    return status;
+}
+
+static void describe(const tg_invocation *invocation, const tg_train_options *options, session *s)
+{
+    tg_dev_library(s->library);
+    s->libraries[0] = (tg_run_pair){"matrix_products", s->library};
+    tg_cpu_level level = tg_cpu_level_detect();
+    if (options->cpu_cap < level)
+        level = options->cpu_cap;
+    s->kernels[0] = (tg_run_pair){"instruction_set", tg_cpu_level_name(level)};
+    tg_run_machine_read(0, &s->info.machine);
+    s->info.command = invocation->command->name;
+    s->info.version = TG_PROGRAM_VERSION;
+    s->info.libraries = s->libraries;
+    s->info.library_count = 1;
+    s->info.kernels = s->kernels;
+    s->info.kernel_count = 1;
+    s->info.ranks = 1;
+    s->info.threads = options->threads;
+    s->info.workers = (int)options->data.workers;
+    s->info.start = s->start;
+}
+
+static tg_status open_session(const tg_invocation *invocation, const tg_train_options *options,
+                              const char *path, session *s)
+{
+    TG_TRY(tg_run_dir_open(path, &s->dir));
+    s->opened = true;
+    TG_TRY(tg_run_log_open(&s->dir, 0, &s->log));
+    s->logging = true;
+    tg_console_attach(&s->log);
+    TG_TRY(tg_run_dir_remove_failure(&s->dir));
+    TG_TRY(write_job(invocation, s));
+    tg_clock_iso(s->start);
+    describe(invocation, options, s);
+    return tg_run_info_write(&s->dir, &s->info);
+}
+
+/* How it ended: run.json, and `failure` when it failed. The job's own message stays recorded. */
+static void close_session(session *s, tg_status status)
+{
+    char end[TG_CLOCK_ISO_BYTES], reason[TG_ERROR_BYTES];
+    snprintf(reason, sizeof reason, "%s", tg_error_message());
+    if (s->opened && s->info.start) {
+        tg_clock_iso(end);
+        s->info.end = end;
+        s->info.exit_code = tg_status_exit_code(status);
+        if (status == TG_ERROR_STOPPED)
+            s->info.exit_code = 128 + tg_signal_stop();
+        s->info.failure = status < 0 ? reason : NULL;
+        if (tg_run_info_write(&s->dir, &s->info) != TG_OK)
+            tg_log_warning("run.json was not completed: %s", tg_error_message());
+        if (status < 0 && status != TG_ERROR_STOPPED) {
+            tg_text lines = {0};
+            tg_run_log_last(&s->log, &lines);
+            if (tg_run_dir_write_failure(&s->dir, reason, tg_text_string(&lines)) != TG_OK)
+                tg_log_warning("the reason was not written: %s", tg_error_message());
+            tg_text_done(&lines);
+        }
+    }
+    tg_console_attach(NULL);
+    if (s->logging)
+        tg_run_log_close(&s->log);
+    if (s->opened)
+        tg_run_dir_close(&s->dir);
+    if (status < 0)
+        (void)tg_fail(status, "%s", reason);
+}
+
+static void print_json(const char *path, const tg_train_result *r, tg_text *out)
+{
+    tg_json_writer w = tg_json_writer_init(out);
+    tg_json_begin_object(&w, NULL);
+    tg_json_put_string(&w, "output", path);
+    tg_json_put_uint(&w, "parameters", r->parameters);
+    tg_json_put_int(&w, "epochs", r->epochs);
+    tg_json_put_int(&w, "steps", r->updates);
+    tg_json_put_double(&w, "train_s", r->seconds);
+    tg_json_put_double(&w, "images_per_s", r->images_per_s);
+    if (r->evaluation.images) {
+        tg_json_put_double(&w, "val_top1", r->evaluation.top1);
+        tg_json_put_double(&w, "val_top5", r->evaluation.top5);
+        tg_json_put_double(&w, "val_loss", r->evaluation.loss);
+    }
+    if (r->teacher.images)
+        tg_json_put_double(&w, "teacher_top1", r->teacher.top1);
+    tg_json_end_object(&w);
+    tg_text_append_char(out, '\n');
+}
+
+static void print_result(const char *path, const tg_train_result *r, tg_text *out)
+{
+    tg_text_append_format(out, "%lld updates in ", (long long)r->updates);
+    tg_console_append_duration(out, r->seconds);
+    tg_text_append_format(out, ", %.1f images/s\n", r->images_per_s);
+    if (r->evaluation.images)
+        tg_text_append_format(out, "best top-1 %.2f %% of %llu validation photos\n",
+                              r->evaluation.top1, (unsigned long long)r->evaluation.images);
+    tg_text_append_format(out, "model: %s/model\n", path);
+}
+
+static tg_status run_resolved(const tg_invocation *invocation, const tg_train_options *options)
+{
+    const char *path = options->output.output;
+    session s = {0};
+    tg_train_result result;
+    const tg_train_watch watch = {.step = show_step,
+                                  .evaluation = show_evaluation,
+                                  .evaluating = show_evaluating,
+                                  .stop = stop_wanted};
+    tg_status status = open_session(invocation, options, path, &s);
+    if (status == TG_OK)
+        status = tg_train_job_run(options, path, &watch, &result);
+    tg_console_progress_end();
+    close_session(&s, status);
+    TG_TRY(status);
+    tg_text text = {0};
+    if (invocation->common->json)
+        print_json(path, &result, &text);
+    else
+        print_result(path, &result, &text);
+    status = tg_console_print(&text);
+    tg_text_done(&text);
+    return status;
+}
+
+static tg_status run(const tg_invocation *invocation)
+{
+    tg_train_settings settings = *(const tg_train_settings *)invocation->settings;
+    TG_TRY(tg_train_settings_resolve(&settings, invocation->command->name,
+                                     tg_invocation_threads(invocation),
+                                     (tg_cpu_level)invocation->common->cpu_isa));
+    return run_resolved(invocation, &settings.train);
+}
+
+static tg_status run_distill(const tg_invocation *invocation)
+{
+    if (!((const tg_train_settings *)invocation->settings)->train.distill.teacher)
+        return tg_fail(TG_ERROR_USAGE, "--teacher is missing: the model folder to learn from");
+    return run(invocation);
+}
+
+const tg_command tg_command_train = {
+    .name = "train",
+    .arguments = "",
+    .summary = "Train or fine-tune a vision transformer on labelled photos",
+    .description =
+        "Trains --model on the photos of --data: an architecture name starts from fresh weights, a\n"
+        "model folder is fine-tuned (a new class count gets a new head). Everything the job leaves\n"
+        "behind is in --output: records, checkpoints, and the finished model in OUTPUT/model.\n\n"
+        "SIGINT and SIGTERM save and leave; --resume auto goes on at the exact photo.",
+    .groups = TRAIN_GROUP_LIST,
+    .group_count = TG_COUNT_OF(TRAIN_GROUP_LIST),
+    .settings_bytes = sizeof(tg_train_settings),
+    .run = run,
+};
+
+const tg_command tg_command_distill = {
+    .name = "distill",
+    .arguments = "",
+    .summary = "Train a small student from a frozen teacher",
+    .description =
+        "Trains --model (the student) to say what --teacher says, mixed with the labels by\n"
+        "--kd-alpha: 0 labels alone, 1 the teacher alone (no labels needed). The teacher sees the\n"
+        "same crop and flip at its own size, mean and std. Its accuracy on the validation photos\n"
+        "is shown at the start, and every record holds both loss terms.",
+    .groups = DISTILL_GROUP_LIST,
+    .group_count = TG_COUNT_OF(DISTILL_GROUP_LIST),
+    .settings_bytes = sizeof(tg_train_settings),
+    .run = run_distill,
+};
