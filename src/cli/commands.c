@@ -11,6 +11,7 @@ static const tg_command *const COMMANDS[] = {
     &tg_command_embed,
     &tg_command_data_check,
     &tg_command_data_stats,
+    &tg_command_data_synth,
     &tg_command_plan,
     &tg_command_completion,
     &tg_command_man,

@@ -11,6 +11,7 @@ extern const tg_command tg_command_predict;
 extern const tg_command tg_command_embed;
 extern const tg_command tg_command_data_check;
 extern const tg_command tg_command_data_stats;
+extern const tg_command tg_command_data_synth;
 extern const tg_command tg_command_plan;
 extern const tg_command tg_command_completion;
 extern const tg_command tg_command_man;

@@ -60,6 +60,19 @@ done
 cmp -s plan.de_DE.UTF-8 plan.C || fault "plan depends on the locale"
 cmp -s config.de_DE.UTF-8 config.C || fault "settings depend on the locale"
 
+# generated pictures: the same command gives the same files; check and stats see them all
+expect 2 "--output DIR" data synth
+"$TAGINE" data synth --output a --classes 2 --per-class 3 --img-size 32 -q >/dev/null ||
+    fault "data synth failed"
+"$TAGINE" data synth --output b --classes 2 --per-class 3 --img-size 32 -q --threads 2 >/dev/null
+diff -r a b >/dev/null || fault "the same command gives other pictures"
+expect 2 "exists already" data synth --output a
+expect 0 '"train"' data stats --data a --json
+cp "$(find a/train -name '*.jpg' | sort | head -1)" a/val/copy-1.jpg
+mv a/val/copy-1.jpg "$(find a/val -mindepth 1 -type d | sort | head -1)"
+expect 0 '"leaks":1,' data check --data a --json
+expect 3 "1 findings (--strict)" data check --data a --strict
+
 # a reader that leaves is no failure worth a message
 ("$TAGINE" man plan 2>err; :) | head -1 >/dev/null
 [ -s err ] && fault "a closed pipe is reported: $(cat err)"
