@@ -13,6 +13,10 @@ extern const tg_command tg_command_data_check;
 extern const tg_command tg_command_data_stats;
 extern const tg_command tg_command_data_synth;
 extern const tg_command tg_command_plan;
+extern const tg_command tg_command_bench_train;
+extern const tg_command tg_command_bench_distill;
+extern const tg_command tg_command_bench_infer;
+extern const tg_command tg_command_bench_loader;
 extern const tg_command tg_command_completion;
 extern const tg_command tg_command_man;
 

@@ -1,0 +1,248 @@
+/* tagine bench train, distill, infer: whole steps on this machine, against its own peak. */
+#include "base/json_writer.h"
+#include "base/number.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/options_infer.h"
+#include "cli/options_model.h"
+#include "cli/signal.h"
+#include "os/clock.h"
+#include "train/bench.h"
+
+#include <math.h>
+
+typedef struct bench_settings {
+    tg_model_choice model;
+    const char *teacher;
+    int64_t batch_size, steps, warmup;
+    int amp_dtype;
+} bench_settings;
+
+#define AT(field) offsetof(bench_settings, field)
+#define STEP_OPTIONS(batch)                                                                        \
+    {.name = "batch-size",                                                                         \
+     .letter = 'b',                                                                                \
+     .type = TG_OPTION_INT,                                                                        \
+     .offset = AT(batch_size),                                                                     \
+     .initial = batch,                                                                             \
+     .metavar = "N",                                                                               \
+     .help = "images in a step",                                                                   \
+     .low = 1,                                                                                     \
+     .high = 1 << 20},                                                                             \
+        {.name = "steps",                                                                          \
+         .type = TG_OPTION_INT,                                                                    \
+         .offset = AT(steps),                                                                      \
+         .initial = "20",                                                                          \
+         .metavar = "N",                                                                           \
+         .help = "timed steps, of which the median counts",                                        \
+         .low = 1,                                                                                 \
+         .high = 1e6},                                                                             \
+        {.name = "warmup",                                                                         \
+         .type = TG_OPTION_INT,                                                                    \
+         .offset = AT(warmup),                                                                     \
+         .initial = "3",                                                                           \
+         .metavar = "N",                                                                           \
+         .help = "steps before them that are not timed",                                           \
+         .low = 0,                                                                                 \
+         .high = 1e6},                                                                             \
+    {                                                                                              \
+        .name = "amp-dtype", .type = TG_OPTION_CHOICE, .offset = AT(amp_dtype),                    \
+        .initial = "bfloat16", .choices = tg_amp_dtype_names, .metavar = "TYPE",                   \
+        .help = "type of activations and products"                                                 \
+    }
+
+static const tg_option TRAIN_OPTIONS[] = {STEP_OPTIONS("32")};
+static const tg_option INFER_OPTIONS[] = {STEP_OPTIONS("1")};
+static const tg_option DISTILL_OPTIONS[] = {
+    STEP_OPTIONS("32"),
+    {.name = "teacher",
+     .type = TG_OPTION_STRING,
+     .offset = AT(teacher),
+     .initial = "vit_base_patch16_224",
+     .metavar = "MODEL",
+     .help = "the teacher: architecture name or model folder",
+     .flags = TG_OPTION_FILE},
+};
+
+#define MODEL_GROUP                                                                                \
+    {                                                                                              \
+        "Model", tg_model_option_table, TG_MODEL_OPTION_COUNT, AT(model)                           \
+    }
+static const tg_command_group TRAIN_GROUPS[] = {
+    MODEL_GROUP, {"Step", TRAIN_OPTIONS, TG_COUNT_OF(TRAIN_OPTIONS), 0}};
+static const tg_command_group INFER_GROUPS[] = {
+    MODEL_GROUP, {"Step", INFER_OPTIONS, TG_COUNT_OF(INFER_OPTIONS), 0}};
+static const tg_command_group DISTILL_GROUPS[] = {
+    MODEL_GROUP, {"Step", DISTILL_OPTIONS, TG_COUNT_OF(DISTILL_OPTIONS), 0}};
+
+static const char *dtype_name(tg_dtype dtype)
+{
+    return dtype == TG_BF16 ? "bfloat16" : "float32";
+}
+
+static void print_json(const bench_settings *s, const char *teacher, const tg_bench_result *r,
+                       tg_text *out)
+{
+    tg_json_writer w = tg_json_writer_init(out);
+    tg_json_begin_object(&w, NULL);
+    tg_json_put_double(&w, "images_per_s", r->images_per_s);
+    tg_json_put_double(&w, "step_s", r->step_s);
+    tg_json_put_double(&w, "flops_per_s", r->flops_per_s);
+    tg_json_put_double(&w, "matmul_peak_flops_per_s", r->matmul_peak_flops_per_s);
+    tg_json_put_double(&w, "peak_share", r->flops_per_s / r->matmul_peak_flops_per_s);
+    tg_json_put_double(&w, "peak_rss_mib", (double)r->peak_rss_bytes / 0x1p20);
+    tg_json_put_string(&w, "model", r->architecture);
+    if (teacher)
+        tg_json_put_string(&w, "teacher", teacher);
+    tg_json_put_uint(&w, "parameters", r->parameters);
+    tg_json_put_uint(&w, "img_size", r->img_size);
+    tg_json_put_int(&w, "batch_size", s->batch_size);
+    tg_json_put_int(&w, "steps", s->steps);
+    tg_json_put_string(&w, "amp_dtype", dtype_name(r->dtype));
+    tg_json_put_string(&w, "cpu_isa", tg_cpu_level_name(r->level));
+    tg_json_put_int(&w, "threads", r->threads);
+    tg_json_put_double(&w, "flops_per_image", r->flops_per_image);
+    tg_json_put_double(&w, "first_step_s", r->first_step_s);
+    tg_json_put_double(&w, "step_min_s", r->step_min_s);
+    tg_json_put_double(&w, "step_max_s", r->step_max_s);
+    tg_json_put_double(&w, "teacher_s", r->teacher_s);
+    tg_json_put_double(&w, "forward_s", r->forward_s);
+    tg_json_put_double(&w, "backward_s", r->backward_s);
+    tg_json_put_double(&w, "optimizer_s", r->optimizer_s);
+    tg_json_end_object(&w);
+    tg_text_append_char(out, '\n');
+}
+
+static void print_part(const char *name, double seconds, double whole, tg_text *out)
+{
+    if (!isnan(seconds))
+        tg_text_append_format(out, "    %-12s%10.2f ms  %5.1f %%\n", name, 1e3 * seconds,
+                              100 * seconds / whole);
+}
+
+static void print_text(const bench_settings *s, const char *teacher, const tg_bench_result *r,
+                       tg_text *out)
+{
+    tg_text_append_format(out, "%s%s%s, %zu px, batch %lld, %s, %d thread%s, %s\n\n",
+                          r->architecture, teacher ? " from " : "", teacher ? teacher : "",
+                          r->img_size, (long long)s->batch_size, dtype_name(r->dtype), r->threads,
+                          r->threads == 1 ? "" : "s", tg_cpu_level_name(r->level));
+    tg_text_append_format(out,
+                          "  images        %10.1f /s\n"
+                          "  step          %10.2f ms  (%.2f to %.2f; the first took %.2f)\n",
+                          r->images_per_s, 1e3 * r->step_s, 1e3 * r->step_min_s,
+                          1e3 * r->step_max_s, 1e3 * r->first_step_s);
+    if (!isnan(r->backward_s)) {
+        print_part("teacher", r->teacher_s, r->step_s, out);
+        print_part("forward", r->forward_s, r->step_s, out);
+        print_part("backward", r->backward_s, r->step_s, out);
+        print_part("optimizer", r->optimizer_s, r->step_s, out);
+    }
+    tg_text_append_format(
+        out,
+        "  work          %10.1f GFLOP/s, %.3f GFLOP an image\n"
+        "  peak          %10.1f GFLOP/s, the machine's best matrix product\n"
+        "  share of peak %10.1f %%\n"
+        "  memory, peak  %10.1f MiB\n",
+        1e-9 * r->flops_per_s, 1e-9 * r->flops_per_image, 1e-9 * r->matmul_peak_flops_per_s,
+        100 * r->flops_per_s / r->matmul_peak_flops_per_s, (double)r->peak_rss_bytes / 0x1p20);
+}
+
+static void show_progress(void *user, uint64_t done, uint64_t total)
+{
+    char note[64];
+    double seconds = tg_clock_seconds(tg_clock_ns() - *(const int64_t *)user);
+    tg_number_print(note, sizeof note, "%.1f ms a step", 1e3 * seconds / (double)done);
+    tg_console_progress("bench", done, total, note);
+}
+
+static int wants_stop(void *user)
+{
+    (void)user;
+    return tg_signal_stop();
+}
+
+static tg_status run_kind(const tg_invocation *invocation, tg_bench_kind kind)
+{
+    const bench_settings *s = invocation->settings;
+    int64_t start_ns = tg_clock_ns();
+    const char *teacher = kind == TG_BENCH_DISTILL ? s->teacher : NULL;
+    const tg_bench_options options = {.kind = kind,
+                                      .model = s->model.model,
+                                      .shape = tg_model_choice_shape(&s->model),
+                                      .teacher = teacher,
+                                      .batch_size = (size_t)s->batch_size,
+                                      .warmup = s->warmup,
+                                      .steps = s->steps,
+                                      .dtype = s->amp_dtype == 0 ? TG_BF16 : TG_F32,
+                                      .threads = tg_invocation_threads(invocation),
+                                      .cpu_cap = (tg_cpu_level)invocation->common->cpu_isa,
+                                      .progress = show_progress,
+                                      .stop = wants_stop,
+                                      .user = &start_ns};
+    tg_bench_result result;
+    tg_text text = {0};
+    TG_TRY(tg_bench_run(&options, &result));
+    tg_console_progress_end();
+    (invocation->common->json ? print_json : print_text)(s, teacher, &result, &text);
+    tg_status status = tg_console_print(&text);
+    tg_text_done(&text);
+    return status;
+}
+
+static tg_status run_train(const tg_invocation *invocation)
+{
+    return run_kind(invocation, TG_BENCH_TRAIN);
+}
+
+static tg_status run_distill(const tg_invocation *invocation)
+{
+    return run_kind(invocation, TG_BENCH_DISTILL);
+}
+
+static tg_status run_infer(const tg_invocation *invocation)
+{
+    return run_kind(invocation, TG_BENCH_INFER);
+}
+
+#define DESCRIPTION                                                                                \
+    "The median step on random pictures that already lie in memory. FLOPs are counted as usual "   \
+    "(2 "                                                                                          \
+    "for\na multiply-add of matrix products and attention, backward twice the forward) and held "  \
+    "against the\nbest large matrix product of this machine in the same type, measured in the "    \
+    "same "                                                                                        \
+    "run (two\nseconds). With --json: {\"images_per_s\", \"step_s\", \"flops_per_s\", "            \
+    "\"matmul_peak_flops_per_s\",\n\"peak_share\", \"peak_rss_mib\", ...}."
+
+const tg_command tg_command_bench_train = {
+    .name = "bench train",
+    .arguments = "",
+    .summary = "Measure a training step against this machine's peak",
+    .description = DESCRIPTION,
+    .groups = TRAIN_GROUPS,
+    .group_count = TG_COUNT_OF(TRAIN_GROUPS),
+    .settings_bytes = sizeof(bench_settings),
+    .run = run_train,
+};
+
+const tg_command tg_command_bench_distill = {
+    .name = "bench distill",
+    .arguments = "",
+    .summary = "Measure a distillation step against this machine's peak",
+    .description = DESCRIPTION,
+    .groups = DISTILL_GROUPS,
+    .group_count = TG_COUNT_OF(DISTILL_GROUPS),
+    .settings_bytes = sizeof(bench_settings),
+    .run = run_distill,
+};
+
+const tg_command tg_command_bench_infer = {
+    .name = "bench infer",
+    .arguments = "",
+    .summary = "Measure predicting against this machine's peak",
+    .description = DESCRIPTION,
+    .groups = INFER_GROUPS,
+    .group_count = TG_COUNT_OF(INFER_GROUPS),
+    .settings_bytes = sizeof(bench_settings),
+    .run = run_infer,
+};

@@ -1,0 +1,291 @@
+#include "train/bench.h"
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "kern/peak.h"
+#include "os/clock.h"
+#include "os/memory.h"
+#include "train/step.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Classes of a model that has none of its own, as those pretrained without labels. */
+enum { DEFAULT_CLASSES = 1000 };
+
+typedef enum bench_part {
+    PART_STEP,
+    PART_TEACHER,
+    PART_FORWARD,
+    PART_BACKWARD,
+    PART_OPTIMIZER,
+    PART_COUNT
+} bench_part;
+
+typedef struct bench {
+    const tg_bench_options *options;
+    tg_stream *stream;
+    const tg_kern *kern;
+    tg_dtype dtype;
+    tg_network student, teacher;
+    tg_arena data, state, activations;
+    tg_optimizer optimizer;
+    tg_step step;
+    tg_batch batch;
+    double *seconds[PART_COUNT]; /* [steps] */
+} bench;
+
+/* Uniform in [-2,2), about what normalised pictures hold. */
+static float *random_images(tg_arena *arena, size_t count, uint64_t purpose)
+{
+    float *out = tg_arena_alloc(arena, count * sizeof *out);
+    tg_rng rng = tg_rng_init(1, 0, purpose, TG_RNG_SYNTH);
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)tg_rng_u32(&rng) * 0x1p-30F - 2.0F;
+    return out;
+}
+
+static size_t image_floats(const tg_network *network)
+{
+    return 3 * network->info.config.img_h * network->info.config.img_w;
+}
+
+static tg_status make_batch(bench *b)
+{
+    const size_t B = b->options->batch_size, K = b->student.info.config.num_classes;
+    size_t per_image = image_floats(&b->student) + K, bytes;
+    if (b->teacher.vit)
+        per_image += image_floats(&b->teacher);
+    if (!tg_mul_size(B, per_image * sizeof(float) + sizeof(uint64_t) + sizeof(int32_t), &bytes) ||
+        !tg_add_size(bytes, 5 * TG_ALIGN, &bytes))
+        return tg_fail(TG_ERROR_USAGE, "a batch of %zu pictures does not fit into memory", B);
+    TG_TRY(tg_arena_init(&b->data, bytes, "pictures"));
+    b->batch = (tg_batch){.count = B};
+    b->batch.image = random_images(&b->data, B * image_floats(&b->student), 0);
+    if (b->teacher.vit)
+        b->batch.teacher_image = random_images(&b->data, B * image_floats(&b->teacher), 1);
+    b->batch.target = tg_arena_alloc(&b->data, B * K * sizeof(float));
+    b->batch.label = tg_arena_alloc(&b->data, B * sizeof(int32_t));
+    b->batch.sample_index = tg_arena_alloc(&b->data, B * sizeof(uint64_t));
+    for (size_t i = 0; i < B; i++) {
+        b->batch.label[i] = K ? (int32_t)(i % K) : -1;
+        b->batch.sample_index[i] = i;
+        if (K)
+            b->batch.target[i * K + i % K] = 1; /* the arena is zeroed */
+    }
+    return TG_OK;
+}
+
+/* Trained networks need classes; `network` is given DEFAULT_CLASSES where nothing says how many. */
+static tg_status open_student(bench *b)
+{
+    tg_network_request request = {.model = b->options->model,
+                                  .shape = b->options->shape,
+                                  .fresh_head = true,
+                                  .trainable = b->options->kind != TG_BENCH_INFER,
+                                  .dtype = b->dtype,
+                                  .seed = 1};
+    tg_model_info info = {0};
+    TG_TRY(tg_network_describe(&request, &info));
+    if (request.trainable && info.config.num_classes == 0)
+        request.shape.num_classes = DEFAULT_CLASSES;
+    tg_model_info_done(&info);
+    return tg_network_open(&request, b->kern, b->stream, &b->student);
+}
+
+static tg_status open_teacher(bench *b)
+{
+    if (b->options->kind != TG_BENCH_DISTILL)
+        return TG_OK;
+    if (!b->options->teacher)
+        return tg_fail(TG_ERROR_USAGE, "a distillation step needs a teacher: --teacher MODEL");
+    const tg_network_request request = {
+        .model = b->options->teacher,
+        .shape = {.reg_tokens = -1, .num_classes = (int64_t)b->student.info.config.num_classes},
+        .fresh_head = true,
+        .dtype = b->dtype,
+        .seed = 2};
+    tg_status status = tg_network_open(&request, b->kern, b->stream, &b->teacher);
+    return status < 0 ? tg_fail_prefix(status, "teacher") : TG_OK;
+}
+
+/* Gradients, moments, optimizer and the step that joins them. */
+static tg_status make_step(bench *b)
+{
+    static const tg_optimizer_options adamw = {
+        .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.05, .layer_decay = 1};
+    const size_t n = b->student.table.elements, B = b->options->batch_size;
+    const size_t bytes = TG_ARENA_ROUND(n * sizeof(float));
+    TG_TRY(tg_arena_init(&b->state, 3 * bytes, "gradients and moments"));
+    float *grads = tg_arena_alloc(&b->state, bytes), *m = tg_arena_alloc(&b->state, bytes),
+          *v = tg_arena_alloc(&b->state, bytes);
+    TG_TRY(tg_optimizer_init(&b->optimizer, &adamw, b->kern, b->stream, &b->student.table,
+                             b->student.params, m, v, NULL));
+    b->step = (tg_step){.kern = b->kern,
+                        .stream = b->stream,
+                        .student = b->student.vit,
+                        .teacher = b->teacher.vit,
+                        .optimizer = &b->optimizer,
+                        .arena = &b->activations,
+                        .grads = grads,
+                        .num_classes = b->student.info.config.num_classes,
+                        .mean_over = B,
+                        .seed = 1};
+    if (b->teacher.vit)
+        b->step.objective = (tg_objective){.kd = TG_KD_KL, .alpha = 0.5, .temperature = 2};
+    return tg_arena_init(&b->activations, tg_step_arena_bytes(&b->step, B, b->dtype),
+                         "activations");
+}
+
+static tg_status prepare(bench *b)
+{
+    const tg_bench_options *o = b->options;
+    TG_TRY(tg_stream_open_cpu(o->threads, o->cpu_cap, &b->stream));
+    b->kern = tg_kern_select(b->stream);
+    b->dtype = o->dtype;
+    if (o->dtype == TG_BF16 && !tg_stream_has_bf16(b->stream)) {
+        tg_log_info("this machine does not compute in bfloat16; float32 is used");
+        b->dtype = TG_F32;
+    }
+    for (int part = 0; part < PART_COUNT; part++) {
+        b->seconds[part] = calloc((size_t)o->steps, sizeof(double));
+        if (!b->seconds[part])
+            return tg_fail(TG_ERROR_MACHINE, "out of memory for %lld steps", (long long)o->steps);
+    }
+    TG_TRY(open_student(b));
+    TG_TRY(open_teacher(b));
+    TG_TRY(make_batch(b));
+    if (o->kind != TG_BENCH_INFER)
+        return make_step(b);
+    return tg_arena_init(
+        &b->activations,
+        tg_vit_step_bytes(&b->student.info.config, o->batch_size, b->dtype, TG_VIT_INFER),
+        "activations");
+}
+
+static tg_status run_step(bench *b, tg_step_phases *out_phases)
+{
+    if (b->options->kind == TG_BENCH_INFER) {
+        const tg_vit_input input = {.B = b->batch.count, .image = b->batch.image};
+        tg_vit_output output;
+        tg_arena_release(&b->activations, 0);
+        *out_phases = (tg_step_phases){0};
+        return tg_vit_forward(b->student.vit, &b->activations, &input, TG_VIT_INFER, &output);
+    }
+    tg_step_report report;
+    TG_TRY(tg_step_micro(&b->step, &b->batch, 0));
+    TG_TRY(tg_step_update(&b->step, 1e-4, &report));
+    *out_phases = report.phases;
+    return TG_OK;
+}
+
+/* Step number `at`; the first `warmup` ones leave no record, but the very first is told. */
+static tg_status time_step(bench *b, int64_t at, double *first_s)
+{
+    tg_step_phases phases;
+    int64_t start = tg_clock_ns(), row = at - b->options->warmup;
+    TG_TRY(run_step(b, &phases));
+    double seconds = tg_clock_seconds(tg_clock_ns() - start);
+    if (at == 0)
+        *first_s = seconds;
+    if (row < 0)
+        return TG_OK;
+    b->seconds[PART_STEP][row] = seconds;
+    b->seconds[PART_TEACHER][row] = tg_clock_seconds(phases.teacher_ns);
+    b->seconds[PART_FORWARD][row] = tg_clock_seconds(phases.forward_ns);
+    b->seconds[PART_BACKWARD][row] = tg_clock_seconds(phases.backward_ns);
+    b->seconds[PART_OPTIMIZER][row] = tg_clock_seconds(phases.optimizer_ns);
+    return TG_OK;
+}
+
+static tg_status run_steps(bench *b, double *out_first_s)
+{
+    const tg_bench_options *o = b->options;
+    int64_t total = o->warmup + o->steps;
+    for (int64_t at = 0; at < total; at++) {
+        TG_TRY(time_step(b, at, out_first_s));
+        if (o->progress)
+            o->progress(o->user, (uint64_t)at + 1, (uint64_t)total);
+        if (o->stop && o->stop(o->user))
+            return tg_fail(TG_ERROR_STOPPED, "stopped by a signal");
+    }
+    return TG_OK;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts the values. */
+static double median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, compare_doubles);
+    return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+}
+
+static double flops_per_image(const bench *b)
+{
+    double student = 2 * tg_vit_macs(&b->student.info.config);
+    if (b->options->kind == TG_BENCH_INFER)
+        return student;
+    return 3 * student + (b->teacher.vit ? 2 * tg_vit_macs(&b->teacher.info.config) : 0);
+}
+
+static void summarise(bench *b, tg_bench_result *out)
+{
+    const size_t n = (size_t)b->options->steps;
+    const bool trains = b->options->kind != TG_BENCH_INFER;
+    memcpy(out->architecture, b->student.info.config.architecture, sizeof out->architecture);
+    out->parameters = tg_param_total(&b->student.table);
+    out->img_size = b->student.info.config.img_w;
+    out->dtype = b->dtype;
+    out->level = tg_stream_level(b->stream);
+    out->threads = tg_stream_threads(b->stream);
+    out->step_s = median(b->seconds[PART_STEP], n);
+    out->step_min_s = b->seconds[PART_STEP][0];
+    out->step_max_s = b->seconds[PART_STEP][n - 1];
+    out->teacher_s = b->teacher.vit ? median(b->seconds[PART_TEACHER], n) : NAN;
+    out->forward_s = trains ? median(b->seconds[PART_FORWARD], n) : out->step_s;
+    out->backward_s = trains ? median(b->seconds[PART_BACKWARD], n) : NAN;
+    out->optimizer_s = trains ? median(b->seconds[PART_OPTIMIZER], n) : NAN;
+    out->flops_per_image = flops_per_image(b);
+    out->images_per_s = (double)b->options->batch_size / out->step_s;
+    out->flops_per_s = out->flops_per_image * out->images_per_s;
+    out->peak_rss_bytes = tg_memory_peak_rss_bytes();
+}
+
+/* All but the stream, so that the peak is measured with their memory given back. */
+static void release(bench *b)
+{
+    tg_optimizer_done(&b->optimizer);
+    tg_network_close(&b->teacher);
+    tg_network_close(&b->student);
+    tg_arena_done(&b->activations);
+    tg_arena_done(&b->state);
+    tg_arena_done(&b->data);
+    for (int part = 0; part < PART_COUNT; part++) {
+        free(b->seconds[part]);
+        b->seconds[part] = NULL;
+    }
+}
+
+tg_status tg_bench_run(const tg_bench_options *options, tg_bench_result *out)
+{
+    bench b = {.options = options};
+    tg_bench_result result = {0};
+    tg_status status;
+    TG_TRY_GOTO(prepare(&b), release_bench);
+    TG_TRY_GOTO(run_steps(&b, &result.first_step_s), release_bench);
+    summarise(&b, &result);
+    release(&b);
+    TG_TRY_GOTO(tg_kern_peak(b.stream, b.dtype, &result.matmul_peak_flops_per_s), release_bench);
+    *out = result;
+release_bench:
+    release(&b);
+    tg_stream_close(b.stream);
+    return status;
+}

@@ -1,0 +1,54 @@
+/* bench.h - how fast whole steps are on this machine: behind `tagine bench train|distill|infer`.
+ *
+ * Random pictures of one batch lie in memory; nothing is decoded. Steps are the very ones of training
+ * (train/step.h: forward, loss, backward, AdamW, prepared copies) or one forward of inference. The
+ * median of the timed steps counts, after `warmup` untimed ones.
+ *
+ * FLOPs    2 for a multiply-add of matrix products and attention (tg_vit_macs); backward counts as two
+ *          forwards: 6 macs an image for training, 2 for inference, and 2 of the teacher's on top for
+ *          distillation.
+ * Peak     the machine's best large matrix product of the same type (kern/peak.h), measured right
+ *          after the steps, whose memory is given back before; peak_rss_bytes is read earlier.
+ * Errors   TG_ERROR_USAGE, TG_ERROR_INPUT for models; TG_ERROR_MACHINE; TG_ERROR_STOPPED.
+ * Threads  one at a time.
+ */
+#ifndef TG_TRAIN_BENCH_H
+#define TG_TRAIN_BENCH_H
+
+#include "infer/network.h"
+
+#include <stdint.h>
+
+typedef enum tg_bench_kind { TG_BENCH_TRAIN, TG_BENCH_DISTILL, TG_BENCH_INFER } tg_bench_kind;
+
+typedef struct tg_bench_options {
+    tg_bench_kind kind;
+    const char *model; /* architecture name or model folder */
+    tg_network_shape shape;
+    const char *teacher; /* DISTILL: the same; its class count becomes the student's */
+    size_t batch_size;
+    int64_t warmup, steps; /* steps >= 1 */
+    tg_dtype dtype;        /* TG_BF16 becomes TG_F32 where the machine lacks it */
+    int threads;
+    tg_cpu_level cpu_cap;
+    void (*progress)(void *user, uint64_t done, uint64_t total); /* or NULL */
+    int (*stop)(void *user);                                     /* or NULL */
+    void *user;
+} tg_bench_options;
+
+typedef struct tg_bench_result {
+    char architecture[64];
+    size_t parameters, img_size;
+    tg_dtype dtype; /* really used */
+    tg_cpu_level level;
+    int threads;
+    double first_step_s, step_s, step_min_s, step_max_s; /* step_s: median */
+    /* medians of a step's parts; NaN where there is none */
+    double teacher_s, forward_s, backward_s, optimizer_s;
+    double flops_per_image, images_per_s, flops_per_s, matmul_peak_flops_per_s;
+    uint64_t peak_rss_bytes;
+} tg_bench_result;
+
+tg_status tg_bench_run(const tg_bench_options *options, tg_bench_result *out) TG_MUST_CHECK;
+
+#endif
