@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* "--val-split 0.1" is a share of one folder of classes; anything else is the name of a split. */
 static bool val_share(const tg_data_choice *choice, double *out)
@@ -57,6 +58,22 @@ static tg_status open_val(tg_job *job, tg_dataset_options request)
     return TG_OK;
 }
 
+/* The split's name; NULL for the root itself: asked for by "", or there is no folder "train" and no
+ * other name was given (a flat folder, or class folders alone). */
+static const char *train_split(const tg_data_choice *choice)
+{
+    const char *split = choice->train_split;
+    if (!split || !*split)
+        return NULL;
+    char path[4096];
+    struct stat st;
+    if (strcmp(split, "train") != 0 ||
+        snprintf(path, sizeof path, "%s/train", choice->data) >= (int)sizeof path ||
+        stat(path, &st) == 0)
+        return split;
+    return NULL;
+}
+
 tg_status tg_job_open_data(tg_job *job)
 {
     const tg_data_choice *choice = &job->options->data;
@@ -71,7 +88,7 @@ tg_status tg_job_open_data(tg_job *job)
         request.part = 1;
         return job->train.class_names ? open_val(job, request) : TG_OK;
     }
-    request.split = choice->train_split;
+    request.split = train_split(choice);
     TG_TRY(open_train(job, &request));
     if (!choice->val_split || !*choice->val_split || strcmp(choice->val_split, "none") == 0 ||
         !job->train.class_names)

@@ -1,0 +1,81 @@
+# Training goes on where it stopped, bit for bit: after --steps, SIGTERM and kill -9, in the middle of
+# an epoch and between epochs, with the weight average; and a save that fails costs nothing else.
+set -eu
+[ -x "${TAGINE:-}" ] || { echo "skipped: no program"; exit 77; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+fail() { echo "FAILED: $*"; exit 1; }
+
+"$TAGINE" data synth --output photos --classes 3 --per-class 16 --img-size 32 --seed 3 --quiet
+options="--data photos --model vit_tiny_patch16_224 --img-size 32 --patch-size 8 --embed-dim 32
+    --depth 2 --num-heads 2 --epochs 3 --batch-size 8 --lr 1e-3 --warmup-epochs 1 --mixup 0.2
+    --drop-path 0.2 --color-jitter 0.3 --model-ema --model-ema-decay 0.9 --threads 1 --workers 1
+    --cpu-isa avx2 --quiet"
+train() { # shellcheck disable=SC2086
+    "$TAGINE" train $options "$@"
+}
+weights() { cksum <"$1/checkpoints/last/state.safetensors"; }
+steps() { sed -n 's/.*"step":\([0-9]*\),.*/\1/p' "$1/metrics.jsonl"; }
+
+train --output whole >/dev/null
+total=$(steps whole | wc -l)
+[ "$total" -ge 12 ] || fail "only $total steps: the test needs several epochs"
+want=$(weights whole)
+
+# the same command, the same bits
+train --output again >/dev/null
+[ "$(weights again)" = "$want" ] || fail "the same command gave other weights"
+# another number of workers, the same data
+train --output workers --workers 0 >/dev/null
+[ "$(weights workers)" = "$want" ] || fail "another worker count gave other weights"
+
+for stop in 1 $((total / 3)) $((total / 3 + 1)) $((total - 1)); do
+    train --output "stop$stop" --steps "$stop" >/dev/null
+    [ "$(steps "stop$stop" | wc -l)" = "$stop" ] || fail "--steps $stop took another number of steps"
+    train --output "stop$stop" --resume auto >/dev/null
+    [ "$(weights "stop$stop")" = "$want" ] || fail "resumed after $stop steps: other weights"
+    [ "$(steps "stop$stop")" = "$(steps whole)" ] || fail "step records repeat or are missing"
+done
+
+# SIGTERM saves and leaves with 143
+# shellcheck disable=SC2086
+"$TAGINE" train $options --output term --checkpoint-steps 1 >/dev/null &
+pid=$!
+while [ ! -e term/checkpoints/last ] && kill -0 $pid 2>/dev/null; do sleep 0.01; done
+kill -TERM $pid 2>/dev/null || true
+code=0
+wait $pid || code=$?
+if [ $code != 0 ]; then
+    [ $code = 143 ] || fail "SIGTERM gave exit code $code"
+    train --output term --resume auto >/dev/null
+fi
+[ "$(weights term)" = "$want" ] || fail "resumed after SIGTERM: other weights"
+
+# kill -9 at some moment, several times over
+tries=0
+while [ $tries -lt 6 ]; do
+    tries=$((tries + 1))
+    # shellcheck disable=SC2086
+    "$TAGINE" train $options --output killed --resume auto --checkpoint-steps 2 >/dev/null 2>&1 &
+    pid=$!
+    sleep "0.0$((tries * 3 % 10))$tries"
+    kill -9 $pid 2>/dev/null || true
+    wait $pid 2>/dev/null || true
+done
+train --output killed --resume auto >/dev/null
+[ "$(weights killed)" = "$want" ] || fail "resumed after kill -9: other weights"
+[ "$(steps killed)" = "$(steps whole)" ] || fail "step records repeat or are missing after kill -9"
+
+# a different batch size is refused with words, and the run is not touched
+code=0
+train --output whole --resume auto --batch-size 4 >/dev/null 2>message || code=$?
+[ $code = 2 ] && grep -q -- --batch-size message || fail "another batch size was not refused"
+[ "$(weights whole)" = "$want" ] || fail "a refused resume changed the checkpoint"
+
+# a damaged newest checkpoint: the one before is taken
+train --output damaged --checkpoint-steps 3 --checkpoint-hist 9 >/dev/null
+printf x >>"damaged/checkpoints/step-$total/state.safetensors"
+train --output damaged --resume auto >/dev/null 2>&1 || fail "a damaged checkpoint stopped the resume"
+[ "$(weights damaged)" = "$want" ] || fail "resumed past a damaged checkpoint: other weights"
+echo "ok: $total steps"
