@@ -35,7 +35,9 @@ static tg_status read_hf(const char *folder, const tg_json_node *config, tg_mode
         return tg_config_hf_read(config, NULL, out);
     TG_TRY(read_document(folder, "preprocessor_config.json", &document));
     tg_json_node root = tg_json_root(&document);
-    tg_status status = tg_config_hf_read(config, &root, out);
+    tg_status status = tg_json_node_kind(&root) == TG_JSON_OBJECT
+                           ? tg_config_hf_read(config, &root, out)
+                           : tg_json_fail(&root, "an object is expected");
     tg_json_done(&document);
     return status;
 }

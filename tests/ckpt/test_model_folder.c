@@ -210,6 +210,66 @@ static void wrappers_and_old_names_are_seen_through(void **state)
     loads_the_same(dinov2_chunks, "vit_small_patch14_dinov2");
 }
 
+/* As the DINOv2 code writes them: a mask token, register_tokens, and a position for the class token. */
+static void dinov2_spelling(tg_safetensors_tensor *tensors, size_t *count)
+{
+    static float rows[5 * 12];
+    for (int i = 0; i < 12; i++)
+        rows[i] = (float)(i + 1);
+    tg_safetensors_tensor *pos = find(tensors, *count, "pos_embed");
+    memcpy(rows + 12, pos->data, 4 * 12 * sizeof rows[0]);
+    pos->data = rows;
+    pos->shape[1] = 5;
+    rename_one(tensors, *count, "reg_token", "register_tokens");
+    tensors[*count] = (tg_safetensors_tensor){
+        .name = strdup("mask_token"), .dtype = TG_F32, .ndim = 2, .shape = {1, 12}, .data = rows};
+    ++*count;
+}
+
+static void the_class_position_joins_the_class_token(void **state)
+{
+    (void)state;
+    float *params = make("vit_small_patch14_reg4_dinov2", TG_NAMING_TIMM), *got = NULL;
+    size_t elements;
+    rewrite(dinov2_spelling);
+    assert_ok(load(&as_it_is, &got, &elements));
+    for (size_t i = 0; i < 12; i++) /* the class token is the first of the table */
+        assert_true(got[i] == params[i] + (float)(i + 1));
+    assert_memory_equal(got + 12, params + 12, (elements - 12) * sizeof *got);
+    free(got);
+    free(params);
+}
+
+static void resampled(const char *architecture, edit change, const char *rule)
+{
+    free(make(architecture, TG_NAMING_TIMM));
+    if (change)
+        rewrite(change);
+    const tg_model_want want = {.img_h = 14 * 3, .img_w = 14 * 5};
+    said[0] = '\0';
+    assert_ok(load(&want, NULL, NULL));
+    assert_non_null(strstr(said, "from 2x2 to 3x5"));
+    assert_non_null(strstr(said, rule));
+}
+
+static void add_mask_token(tg_safetensors_tensor *tensors, size_t *count)
+{
+    tensors[*count] = *find(tensors, *count, "norm.weight");
+    tensors[*count].name = strdup("mask_token");
+    tensors[*count].ndim = 2;
+    tensors[*count].shape[1] = tensors[*count].shape[0];
+    tensors[*count].shape[0] = 1;
+    ++*count;
+}
+
+static void the_writers_rule_resamples(void **state)
+{
+    (void)state;
+    resampled("vit_small_patch14_dinov2", NULL, "antialiased");
+    resampled("vit_small_patch14_dinov2", add_mask_token, "offset 0.1");
+    resampled("vit_small_patch14_reg4_dinov2", dinov2_spelling, "antialiased");
+}
+
 static void partial_fits_are_listed(void **state)
 {
     (void)state;
@@ -368,6 +428,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrappers_and_old_names_are_seen_through),
+        cmocka_unit_test(the_class_position_joins_the_class_token),
+        cmocka_unit_test(the_writers_rule_resamples),
         cmocka_unit_test(partial_fits_are_listed),
         cmocka_unit_test(heads_are_new_when_the_count_differs),
         cmocka_unit_test(fresh_heads_are_reproducible),
