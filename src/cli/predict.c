@@ -200,13 +200,21 @@ static tg_status finish(prediction *p, const tg_invocation *invocation)
     return TG_OK;
 }
 
+static tg_status check_settings(const tg_invocation *invocation)
+{
+    const predict_settings *s = invocation->settings;
+    if (s->logits && !invocation->common->json)
+        return tg_fail(TG_ERROR_USAGE, "--logits shows in the output of --json only; add it");
+    return tg_infer_choice_check(&s->infer);
+}
+
 static tg_status run(const tg_invocation *invocation)
 {
     const predict_settings *s = invocation->settings;
     prediction p = {.invocation = invocation, .settings = s};
     tg_engine *engine = NULL;
     tg_status status;
-    TG_TRY_GOTO(tg_infer_choice_check(&s->infer), close_all);
+    TG_TRY_GOTO(check_settings(invocation), close_all);
     TG_TRY_GOTO(open_nutrition(s->nutrition, &p.nutrition), close_all);
     TG_TRY_GOTO(tg_infer_choice_open(&s->infer, invocation, &engine), close_all);
     p.info = tg_engine_info(engine);

@@ -8,6 +8,7 @@
 #include "infer/scores.h"
 #include "os/file.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,7 @@ tg_dtype tg_engine_dtype(const tg_engine *engine)
 tg_status tg_engine_prepare_bytes(tg_engine *engine, size_t slot, const void *bytes, size_t count,
                                   const float **out_input)
 {
+    assert(slot < engine->batch_size);
     const tg_preprocess *preprocess = &engine->network.info.preprocess;
     float *input = engine->input + slot * engine->input_floats;
     tg_decode_options decode = tg_decode_options_default();
@@ -159,6 +161,7 @@ tg_status tg_engine_prepare_file(tg_engine *engine, size_t slot, const char *pat
 
 tg_status tg_engine_forward(tg_engine *engine, size_t B, tg_engine_output *out)
 {
+    assert(B <= engine->batch_size);
     const tg_vit_input input = {.B = B, .image = engine->input};
     tg_vit_output answer;
     tg_arena_release(&engine->step, 0);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TABLE_MAX_BYTES = 64 << 20 };
+enum { TABLE_MAX_BYTES = 64 << 20, TABLE_MAX_ROWS = 16384 };
 static const double KJ_PER_KCAL = 4.184;
 
 static const struct nutrient_words {
@@ -227,6 +227,8 @@ static tg_status reserve_row(tg_nutrition *table)
 {
     if (table->count < table->capacity)
         return TG_OK;
+    if (table->count == TABLE_MAX_ROWS)
+        return tg_fail(TG_ERROR_INPUT, "more than %d rows", TABLE_MAX_ROWS);
     size_t capacity = table->capacity ? 2 * table->capacity : 256;
     tg_nutrition_row *rows = realloc(table->rows, capacity * sizeof *rows);
     if (!rows)

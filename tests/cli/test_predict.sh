@@ -36,6 +36,7 @@ pizza=data/val/pizza/0.jpg sushi=data/val/sushi/1.jpg falafel=data/val/falafel/1
 # usage
 expect 2 "no model given" predict $pizza
 expect 2 "missing argument" predict --model model
+expect 2 "--logits shows" predict --model model --logits $pizza
 expect 2 "topk" predict --model model --topk 0 $pizza
 expect 3 "nowhere: there is no such file or folder" predict --model nowhere $pizza
 expect 3 "has no classes" predict --model features $pizza
@@ -108,6 +109,12 @@ head -c 200 f.safetensors | grep -q '"features":{"dtype":"F32","shape":\[2,32\]'
 expect 3 "bad.jpg" embed --strict --model model --output g.csv data bad.jpg
 [ -e g.csv ] && fault "--strict wrote a file"
 expect 3 "none of 1 photos" embed --model model --output g.csv bad.jpg
+
+# every instruction set answers alike: the classes, and their scores as shown to a tenth of a percent
+for level in portable avx2 avx512 amx; do
+    "$TAGINE" predict --model model --threads 1 --cpu-isa $level $pizza $falafel >"isa.$level"
+    cmp "isa.$level" isa.portable || fault "$level answers otherwise than portable"
+done
 
 # every number with a point, under any locale
 for name in de_DE.UTF-8 C; do
