@@ -56,14 +56,11 @@ void tg_optimizer_done(tg_optimizer *optimizer)
     *optimizer = (tg_optimizer){0};
 }
 
-static void update_average(tg_optimizer *optimizer)
+/* d_n of optimizer.h after `n` updates. */
+static double average_decay(const tg_optimizer *optimizer, double n)
 {
-    if (!optimizer->average)
-        return;
-    double n = (double)optimizer->updates, early = (1 + n) / (10 + n);
-    double decay = early < optimizer->options.ema_decay ? early : optimizer->options.ema_decay;
-    optimizer->kern->optim.average(optimizer->stream, optimizer->elements, optimizer->average,
-                                   optimizer->params, (float)decay);
+    double early = (1 + n) / (10 + n), decay = optimizer->options.ema_decay;
+    return early < decay ? early : decay;
 }
 
 tg_status tg_optimizer_step(tg_optimizer *optimizer, const float *grads, double grad_scale,
@@ -83,16 +80,17 @@ tg_status tg_optimizer_step(tg_optimizer *optimizer, const float *grads, double 
                       .eps = (float)o->eps,
                       .grad_scale = (float)grad_scale,
                       .bias1 = 1 - pow(o->beta1, t),
-                      .bias2 = 1 - pow(o->beta2, t)};
+                      .bias2 = 1 - pow(o->beta2, t),
+                      .average_decay = (float)average_decay(optimizer, t)};
     for (size_t i = 0; i < optimizer->span_count; i++) {
         const tg_optimizer_span *s = &optimizer->spans[i];
         hyper.lr = (float)(lr * s->lr_scale);
         hyper.weight_decay = s->decay ? (float)o->weight_decay : 0;
+        hyper.average = optimizer->average ? optimizer->average + s->offset : NULL;
         optimizer->kern->optim.adamw(optimizer->stream, s->count, optimizer->params + s->offset,
                                      grads + s->offset, optimizer->m + s->offset,
                                      optimizer->v + s->offset, &hyper);
     }
-    update_average(optimizer);
     return TG_OK;
 }
 

@@ -169,14 +169,14 @@ static void log_plan(const tg_job *job)
     tg_optimizer_count(&job->table, &decay, &no_decay);
     tg_log_info("%zu photos to train on, %zu to validate, %zu classes", job->train.count,
                 job->val.count, job->student.info.config.num_classes);
-    tg_log_info("%s: %zu parameters (weight decay on %zu, none on %zu), %s", 
+    tg_log_info("%s: %zu parameters (weight decay on %zu, none on %zu), %s",
                 job->student.info.config.architecture, tg_param_total(&job->student.table), decay,
                 no_decay, job->dtype == TG_BF16 ? "bfloat16 compute" : "float32");
     tg_log_info("memory: model %.1f MiB, gradients and optimizer %.1f MiB, step %.1f MiB, loader "
                 "%.1f MiB",
                 (double)job->student.memory.size / 1048576,
                 (double)job->state_memory.size / 1048576, (double)job->arena.size / 1048576,
-                0.0);
+                (double)job->loader_bytes / 1048576);
     tg_log_info("%d compute threads, %d loader workers, instruction set %s",
                 job->options->threads, job->workers,
                 tg_cpu_level_name(tg_stream_level(job->stream)));

@@ -35,6 +35,7 @@ typedef struct tg_job {
     tg_step step;
     tg_arena arena;
     tg_loader *loader;
+    size_t loader_bytes;
     int64_t steps_per_epoch, total_updates;
 
     char *checkpoint_folder;
