@@ -131,7 +131,7 @@ static void program_page(tg_text *out)
 {
     size_t count;
     const tg_command *const *commands = tg_commands(&count);
-    append_header(out, "", "train, distil, observe and deploy vision transformers");
+    append_header(out, "", "train and distil vision transformers, and name what is on photos");
     tg_text_append_string(out, ".SH SYNOPSIS\n.B tagine\n\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n"
                                ".SH COMMANDS\n");
     for (size_t i = 0; i < count; i++) {
