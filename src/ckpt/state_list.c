@@ -47,7 +47,8 @@ static tg_status collect(DIR *dir, const char *folder, tg_state_list *out)
         out->steps = steps;
         steps[out->count++] = step;
     }
-    qsort(out->steps, out->count, sizeof *out->steps, newest_first);
+    if (out->count)
+        qsort(out->steps, out->count, sizeof *out->steps, newest_first);
     return TG_OK;
 }
 

@@ -278,6 +278,10 @@ static tg_status decode_stored(tg_codec_job *job, tg_image_rect stored, tg_image
     }
     job->denominator = 1;
     TG_TRY(dispatch(job));
+    if (!is_inside(r, job->out->width_px, job->out->height_px))
+        return tg_fail(TG_ERROR_INPUT, "the picture decodes to %d x %d pixels, its header says %d x %d",
+                       job->out->width_px, job->out->height_px, job->report->width_px,
+                       job->report->height_px);
     crop_in_place(job->out, r);
     *out_box = (tg_image_box){0, 0, r.width_px, r.height_px};
     return TG_OK;

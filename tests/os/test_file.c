@@ -201,6 +201,14 @@ static bool write_round(const char *file, const char *folder_path, unsigned roun
     return tg_new_folder_commit(&folder) == TG_OK;
 }
 
+_Noreturn static void write_until_killed(const char *file, const char *folder_path)
+{
+    unsigned round = 1;
+    while (write_round(file, folder_path, round))
+        round++;
+    _exit(1);
+}
+
 /* The file is KILL_BYTES equal bytes; returns that byte. */
 static char whole_file(const char *path)
 {
@@ -231,9 +239,8 @@ static void kill_at_any_moment(void **state)
     uint32_t two_rounds_us = (uint32_t)((tg_clock_ns() - start) / 500) + 2000;
     for (int i = 0; i < 40 && tg_clock_ns() - start < INT64_C(8000000000); i++) {
         pid_t child = fork();
-        for (unsigned round = 1; child == 0; round++)
-            if (!write_round(file, model, round))
-                _exit(1);
+        if (child == 0)
+            write_until_killed(file, model);
         usleep((useconds_t)tg_rng_below(&rng, two_rounds_us));
         int status;
         kill(child, SIGKILL);
