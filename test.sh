@@ -29,10 +29,10 @@ tests_of() {
 # build PRESET: configures and builds; a failure counts as one failed test.
 build() {
     if cmake --preset "$1" >"$results/$1.log" 2>&1 &&
-        cmake --build --preset "$1" -j "$jobs" >>"$results/$1.log" 2>&1; then
+        cmake --build --preset "$1" -j "$jobs" -- -k 0 >>"$results/$1.log" 2>&1; then
         return 0
     fi
-    tail -n 60 "$results/$1.log"
+    grep -E -A 5 'error|FAILED' "$results/$1.log" | tail -n 80
     echo "fail $1: build" >>"$results/outcomes"
     return 1
 }
