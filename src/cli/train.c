@@ -88,7 +88,7 @@ static void describe(const tg_invocation *invocation, const tg_train_options *op
     s->info.kernel_count = 1;
     s->info.ranks = 1;
     s->info.threads = options->threads;
-    s->info.workers = (int)options->data.workers;
+    s->info.workers = tg_train_options_workers(options);
     s->info.start = s->start;
 }
 

@@ -1,5 +1,7 @@
 #include "infer/network.h"
 
+#include "ckpt/preset_preprocess.h"
+
 #include <string.h>
 #include <sys/stat.h>
 
@@ -42,9 +44,8 @@ static tg_status describe_fresh(const tg_network_request *request, tg_model_info
     tg_model_info info = {0};
     TG_TRY(tg_vit_config_preset(request->model, &info.config));
     apply_architecture(&request->shape, &info.config);
-    info.preprocess = tg_preprocess_default((int)info.config.img_h);
-    info.preprocess.width_px = (int)info.config.img_w;
     TG_TRY(tg_vit_config_check(&info.config));
+    info.preprocess = tg_preset_preprocess(&info.config);
     *out = info;
     return TG_OK;
 }

@@ -18,11 +18,7 @@ static tg_status open_device(tg_job *job)
         job->dtype = TG_BF16;
     else if (o->recipe.amp)
         tg_log_warning("--amp: this machine has no bf16 instructions, computing in float32");
-    job->workers = (int)o->data.workers;
-    if (o->data.workers < 0) {
-        int half = o->threads / 2;
-        job->workers = half < 1 ? 1 : half > 8 ? 8 : half;
-    }
+    job->workers = tg_train_options_workers(o);
     return TG_OK;
 }
 

@@ -33,3 +33,11 @@ tg_train_options tg_train_options_default(void)
         .cpu_cap = TG_CPU_LEVEL_COUNT,
     };
 }
+
+int tg_train_options_workers(const tg_train_options *options)
+{
+    if (options->data.workers >= 0)
+        return (int)options->data.workers;
+    int half = options->threads / 2;
+    return half < 1 ? 1 : half > 8 ? 8 : half;
+}

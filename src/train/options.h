@@ -84,4 +84,8 @@ typedef struct tg_train_options {
 
 tg_train_options tg_train_options_default(void);
 
+/* Loader threads of a job: as asked for, or one for every two compute threads (1 to 8): decoding takes
+ * a few percent of a step, and more threads would take the cores from it. */
+int tg_train_options_workers(const tg_train_options *options);
+
 #endif
