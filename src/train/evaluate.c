@@ -1,5 +1,6 @@
 #include "train/evaluate.h"
 
+#include "infer/scores.h"
 #include "os/clock.h"
 
 #include <math.h>
@@ -38,9 +39,14 @@ static size_t model_class(const tg_evaluate_options *options, size_t K, int32_t 
 }
 
 /* Rank of the right class (0 = first; equal logits: the lower index first) and its cross-entropy.
- * Returns the first choice. */
+ * Returns the first choice. An answer that is not finite is wrong, whatever its comparisons say. */
 static size_t count_photo(const float *logits, size_t K, size_t right, tally *t)
 {
+    if (!tg_scores_finite(logits, K)) {
+        t->loss = NAN;
+        t->images++;
+        return K;
+    }
     size_t better = 0, best = 0;
     double largest = logits[0], sum = 0;
     for (size_t k = 0; k < K; k++) {
@@ -73,7 +79,7 @@ static tg_status score_batch(tg_vit *vit, tg_arena *arena, const tg_batch *batch
             return tg_fail(TG_ERROR_INPUT, "label %d is not a class of the model (%zu classes)",
                            batch->label[b], K);
         size_t best = count_photo(out.logits + b * K, K, right, t);
-        if (options->confusion)
+        if (options->confusion && best < K)
             options->confusion[right * K + best]++;
     }
     return TG_OK;

@@ -1,7 +1,8 @@
 /* evaluate.h - accuracy and loss of a model on a data set, every photo counted once.
  *
  * top-1 and top-5 are shares of the photos that could be decoded, in percent; with fewer than 5
- * classes "top-5" uses all of them. The loss is plain cross-entropy with the labels. Sums over photos
+ * classes "top-5" uses all of them. The loss is plain cross-entropy with the labels. A photo whose
+ * logits are not finite counts as wrong and makes the loss NaN. Sums over photos
  * are whole numbers (counts) or double, in data-set order: batch size and workers do not change them.
  * Memory  the step arena: tg_vit_step_bytes(batch, INFER).
  */
@@ -25,7 +26,8 @@ typedef struct tg_evaluate_options {
     const tg_preprocess *preprocess;
     /* [K of the model] -> index in the data set's class list, or NULL when they are equal */
     const uint32_t *class_of;
-    uint64_t *confusion; /* or NULL: [K,K], zeroed: photos of class row whose first choice is column */
+    uint64_t *confusion; /* or NULL: [K,K], zeroed: photos of class row whose first choice is column;
+                          * photos without a finite answer are left out */
     void (*progress)(void *user, uint64_t done, uint64_t total); /* or NULL */
     void *user;
     int (*stop)(void *user); /* or NULL; nonzero: leave with TG_ERROR_STOPPED */

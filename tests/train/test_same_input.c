@@ -11,6 +11,7 @@
 #include "os/folder.h"
 #include "train/evaluate.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,25 @@ static tg_status count_hit(void *user, const tg_engine_answer *answer)
     return TG_OK;
 }
 
+static void evaluate(const char *path, tg_evaluation *out)
+{
+    tg_stream *stream;
+    tg_network network;
+    tg_arena arena = {0};
+    const tg_network_request request = {.model = path,
+                                        .shape = {.reg_tokens = -1, .num_classes = -1}};
+    assert_ok(tg_stream_open_cpu(1, TG_CPU_AMX, &stream));
+    assert_ok(tg_network_open(&request, tg_kern_select(stream), stream, &network));
+    assert_ok(tg_arena_init(
+        &arena, tg_vit_step_bytes(&network.info.config, 4, TG_F32, TG_VIT_INFER), "test"));
+    const tg_evaluate_options evaluating = {.batch_size = 4,
+                                            .preprocess = &network.info.preprocess};
+    assert_ok(tg_evaluate(network.vit, &arena, &dataset, &evaluating, out));
+    tg_arena_done(&arena);
+    tg_network_close(&network);
+    tg_stream_close(stream);
+}
+
 static void test_first_choices_are_those_that_evaluation_counts(void **state)
 {
     (void)state;
@@ -127,24 +147,24 @@ static void test_first_choices_are_those_that_evaluation_counts(void **state)
     assert_ok(tg_engine_run_files(engine, paths, PHOTOS, count_hit, &got));
     tg_engine_close(engine);
 
-    tg_stream *stream;
-    tg_network network;
-    tg_arena arena = {0};
     tg_evaluation result;
-    const tg_network_request request = {.model = model,
-                                        .shape = {.reg_tokens = -1, .num_classes = -1}};
-    assert_ok(tg_stream_open_cpu(1, TG_CPU_AMX, &stream));
-    assert_ok(tg_network_open(&request, tg_kern_select(stream), stream, &network));
-    assert_ok(tg_arena_init(
-        &arena, tg_vit_step_bytes(&network.info.config, 4, TG_F32, TG_VIT_INFER), "test"));
-    const tg_evaluate_options evaluating = {.batch_size = 4,
-                                            .preprocess = &network.info.preprocess};
-    assert_ok(tg_evaluate(network.vit, &arena, &dataset, &evaluating, &result));
+    evaluate(model, &result);
     assert_int_equal(result.images, PHOTOS);
     assert_true(result.top1 == 100.0 * (double)got.top1 / PHOTOS);
-    tg_arena_done(&arena);
-    tg_network_close(&network);
-    tg_stream_close(stream);
+}
+
+/* Comparisons with NaN are false: counted by them, a diverged model would be right every time. */
+static void test_answers_that_are_not_finite_are_wrong(void **state)
+{
+    (void)state;
+    char damaged[4200];
+    tg_evaluation result;
+    snprintf(damaged, sizeof damaged, "%s/damaged", tg_test_temp_dir());
+    assert_ok(tg_tiny_model_write(damaged, &(tg_tiny_model){.num_classes = K, .damaged = true}));
+    evaluate(damaged, &result);
+    assert_int_equal(result.images, PHOTOS);
+    assert_true(result.top1 == 0 && result.top5 == 0);
+    assert_true(isnan(result.loss));
 }
 
 int main(void)
@@ -152,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_inputs_are_the_same_bits),
         cmocka_unit_test(test_first_choices_are_those_that_evaluation_counts),
+        cmocka_unit_test(test_answers_that_are_not_finite_are_wrong),
     };
     return cmocka_run_group_tests(tests, write_fixtures, remove_fixtures);
 }
