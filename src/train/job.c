@@ -51,13 +51,13 @@ static tg_status open_optimizer(tg_job *job)
     TG_TRY(tg_optimizer_init(&job->optimizer, &options, job->kern, job->stream, &job->table,
                              job->student.params, job->m, job->v, job->average));
     double window = (double)(r->batch_size * r->grad_accum_steps);
-    job->schedule = (tg_schedule){
-        .kind = r->sched,
-        .lr = isnan(r->lr) ? 5e-4 * window / 512 : r->lr,
-        .min_lr = r->min_lr,
-        .warmup_lr = r->warmup_lr,
-        .warmup_steps = (int64_t)(r->warmup_epochs * (double)job->steps_per_epoch),
-        .total_steps = job->total_updates};
+    job->schedule =
+        (tg_schedule){.kind = r->sched,
+                      .lr = isnan(r->lr) ? 5e-4 * window / 512 : r->lr,
+                      .min_lr = r->min_lr,
+                      .warmup_lr = r->warmup_lr,
+                      .warmup_steps = (int64_t)(r->warmup_epochs * (double)job->steps_per_epoch),
+                      .total_steps = job->total_updates};
     return TG_OK;
 }
 
@@ -105,9 +105,27 @@ static tg_status check_resumed(const tg_job *job, const tg_train_state *state)
                            "stopped; start a new one with --initial-checkpoint",
                            same[i].what, (long long)same[i].then, (long long)same[i].now);
     if (state->epochs != r->epochs)
-        tg_log_warning("resume: %lld epochs were planned and now %lld are; the learning rate follows "
-                       "the new plan from here",
-                       (long long)state->epochs, (long long)r->epochs);
+        tg_log_warning(
+            "resume: %lld epochs were planned and now %lld are; the learning rate follows "
+            "the new plan from here",
+            (long long)state->epochs, (long long)r->epochs);
+    return TG_OK;
+}
+
+/* The best of another run is not in this one: the first evaluation here is the best again. */
+static tg_status forget_best_elsewhere(const tg_job *job, tg_train_state *state)
+{
+    char *path = tg_path_join(job->run_path, "model");
+    if (!path)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
+    if (state->best_epoch >= 0 && !tg_file_exists(path)) {
+        tg_log_info("the best model so far (top-1 %.2f %%) is not in this run; the best is chosen "
+                    "anew",
+                    state->best_score);
+        state->best_score = NAN;
+        state->best_epoch = -1;
+    }
+    free(path);
     return TG_OK;
 }
 
@@ -135,6 +153,7 @@ static tg_status resume(tg_job *job)
     TG_TRY(status);
     TG_TRY(check_resumed(job, &state));
     state.epochs = r->epochs;
+    TG_TRY(forget_best_elsewhere(job, &state));
     job->state = state;
     job->optimizer.updates = state.applied;
     TG_TRY(tg_vit_refresh(job->student.vit));
@@ -173,9 +192,8 @@ static void log_plan(const tg_job *job)
                 (double)job->student.memory.size / 1048576,
                 (double)job->state_memory.size / 1048576, (double)job->arena.size / 1048576,
                 (double)job->loader_bytes / 1048576);
-    tg_log_info("%d compute threads, %d loader workers, instruction set %s",
-                job->options->threads, job->workers,
-                tg_cpu_level_name(tg_stream_level(job->stream)));
+    tg_log_info("%d compute threads, %d loader workers, instruction set %s", job->options->threads,
+                job->workers, tg_cpu_level_name(tg_stream_level(job->stream)));
 }
 
 tg_status tg_job_open(tg_job *job)
@@ -230,10 +248,14 @@ tg_train_tensors tg_job_tensors(tg_job *job)
                               .average = job->average};
 }
 
+int tg_job_stop_wanted(const tg_job *job)
+{
+    return job->watch->stop ? job->watch->stop(job->watch->user) : 0;
+}
+
 static int stop_wanted(void *user)
 {
-    const tg_job *job = user;
-    return job->watch->stop ? job->watch->stop(job->watch->user) : 0;
+    return tg_job_stop_wanted(user);
 }
 
 static void evaluating(void *user, uint64_t done, uint64_t total)
@@ -280,8 +302,7 @@ tg_status tg_job_evaluate_teacher(tg_job *job, tg_evaluation *out)
 static bool teacher_can_be_scored(const tg_job *job)
 {
     return job->teacher.vit && job->val.count && job->teacher.info.config.num_classes &&
-           (job->teacher_labels ||
-            job->teacher.info.config.num_classes == job->train.class_count);
+           (job->teacher_labels || job->teacher.info.config.num_classes == job->train.class_count);
 }
 
 static tg_status score_teacher(tg_job *job)

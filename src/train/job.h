@@ -8,7 +8,8 @@
  * last without a validation split.
  *
  * Errors   as the parts; TG_ERROR_STOPPED after a requested stop, with everything saved. A failed save
- *          is a warning, and training goes on; the last save of a run must succeed.
+ *          (of a checkpoint or of RUN/model) is a warning, and training goes on; the last save of a
+ *          run must succeed.
  */
 #ifndef TG_TRAIN_JOB_H
 #define TG_TRAIN_JOB_H
@@ -17,7 +18,8 @@
 #include "train/watch.h"
 
 typedef struct tg_train_result {
-    tg_evaluation evaluation; /* of RUN/model; images 0 without a validation split */
+    tg_evaluation evaluation; /* of RUN/model; images 0 without a validation split, or when
+                                 a run before this resume wrote it */
     tg_evaluation teacher;    /* images 0 without one */
     int64_t updates, epochs;
     size_t parameters;

@@ -58,7 +58,10 @@ tg_status tg_job_open_networks(tg_job *job) TG_MUST_CHECK;
 /* The loader of the training split. */
 tg_status tg_job_open_loader(tg_job *job) TG_MUST_CHECK;
 
-/* Scores `params` of the student (or the teacher when params is NULL) on the validation split. */
+/* Nonzero when whoever started the job wants it to save and leave. */
+int tg_job_stop_wanted(const tg_job *job);
+
+/* Scores the student with `params` (its own or the average), or the teacher, on the validation split. */
 tg_status tg_job_evaluate(tg_job *job, const float *params, tg_evaluation *out) TG_MUST_CHECK;
 tg_status tg_job_evaluate_teacher(tg_job *job, tg_evaluation *out) TG_MUST_CHECK;
 

@@ -11,18 +11,13 @@
 #include <stdlib.h>
 
 typedef struct window {
-    int64_t batches;    /* in it so far */
-    uint64_t position;  /* after its last batch */
-    int64_t wait_ns;    /* for the loader */
-    int64_t begin_ns;   /* when the window before ended */
-    int64_t step;       /* of the epoch, from 1 */
-    double rate;        /* images/s, smoothed; 0: none yet */
+    int64_t batches;   /* in it so far */
+    uint64_t position; /* after its last batch */
+    int64_t wait_ns;   /* for the loader */
+    int64_t begin_ns;  /* when the window before ended */
+    int64_t step;      /* of the epoch, from 1 */
+    double rate;       /* images/s, smoothed; 0: none yet */
 } window;
-
-static int stop_wanted(const tg_job *job)
-{
-    return job->watch->stop ? job->watch->stop(job->watch->user) : 0;
-}
 
 /* A checkpoint that cannot be written costs nothing but itself: training goes on. */
 static tg_status save(tg_job *job, double score, bool best, bool must)
@@ -75,7 +70,8 @@ static tg_step_record make_record(const tg_job *job, const window *w, const tg_s
                         .t_backward = (double)report->phases.backward_ns * 1e-9,
                         .t_optimizer = (double)report->phases.optimizer_ns * 1e-9,
                         .rss_bytes = tg_memory_rss_bytes()};
-    r.t_other = fmax(0, total - r.t_data - r.t_teacher - r.t_forward - r.t_backward - r.t_optimizer);
+    r.t_other =
+        fmax(0, total - r.t_data - r.t_teacher - r.t_forward - r.t_backward - r.t_optimizer);
     return r;
 }
 
@@ -84,9 +80,10 @@ static void show_step(tg_job *job, window *w, const tg_step_record *record)
     w->rate = w->rate > 0 ? 0.9 * w->rate + 0.1 * record->images_per_s : record->images_per_s;
     if (!job->watch->step)
         return;
-    double left = (double)(job->total_updates - job->state.updates) *
-                  (double)(job->options->recipe.batch_size * job->options->recipe.grad_accum_steps) /
-                  fmax(w->rate, 1e-9);
+    double left =
+        (double)(job->total_updates - job->state.updates) *
+        (double)(job->options->recipe.batch_size * job->options->recipe.grad_accum_steps) /
+        fmax(w->rate, 1e-9);
     const tg_train_progress progress = {.epoch = job->state.epoch,
                                         .epochs = job->options->recipe.epochs,
                                         .step = w->step,
@@ -136,8 +133,8 @@ static tg_status run_epoch(tg_job *job)
 {
     window w = {.begin_ns = tg_clock_ns()};
     int64_t accumulation = job->options->recipe.grad_accum_steps;
-    w.step = (int64_t)(job->state.position / (uint64_t)job->options->recipe.batch_size) /
-             accumulation;
+    w.step =
+        (int64_t)(job->state.position / (uint64_t)job->options->recipe.batch_size) / accumulation;
     TG_TRY(tg_loader_start_epoch(job->loader, (uint64_t)job->state.epoch, job->state.position));
     for (;;) {
         const tg_batch *batch;
@@ -154,7 +151,7 @@ static tg_status run_epoch(tg_job *job)
         if (++w.batches < accumulation)
             continue;
         TG_TRY(end_window(job, &w));
-        if (enough(job) || stop_wanted(job))
+        if (enough(job) || tg_job_stop_wanted(job))
             return TG_OK;
     }
     if (w.batches)
@@ -162,8 +159,8 @@ static tg_status run_epoch(tg_job *job)
     return TG_END;
 }
 
-/* Scores the model after an epoch; true in *out_best when it is the best so far. */
-static tg_status evaluate_epoch(tg_job *job, double *out_score, bool *out_best)
+/* Scores the model after an epoch, and records it. */
+static tg_status evaluate_epoch(tg_job *job, tg_evaluation *out)
 {
     tg_evaluation e;
     TG_TRY(tg_job_evaluate(job, exported_params(job), &e));
@@ -181,35 +178,48 @@ static tg_status evaluate_epoch(tg_job *job, double *out_score, bool *out_best)
         tg_log_warning("an evaluation record was lost: %s", tg_error_message());
     if (job->watch->evaluation)
         job->watch->evaluation(job->watch->user, "student", &e);
-    *out_score = e.top1;
-    *out_best = tg_state_is_better(e.top1, job->state.best_score);
-    if (*out_best) {
-        job->state.best_score = e.top1;
-        job->state.best_epoch = job->state.epoch;
-        job->best = e;
+    *out = e;
+    return TG_OK;
+}
+
+/* Writes the best model so far. Where that fails it does not become the best, and the next one that
+ * beats the best on disk is written. */
+static tg_status keep_best(tg_job *job, const tg_evaluation *e, bool must, bool *out_kept)
+{
+    tg_status status = write_model(job);
+    *out_kept = status == TG_OK;
+    if (status < 0 && must)
+        return status;
+    if (status < 0) {
+        tg_log_warning("the best model so far was not written: %s", tg_error_message());
+        return TG_OK;
     }
+    job->state.best_score = e->top1;
+    job->state.best_epoch = job->state.epoch;
+    job->best = *e;
     return TG_OK;
 }
 
 static tg_status finish_epoch(tg_job *job, bool last)
 {
     int64_t interval = job->options->output.eval_interval;
-    double score = NAN;
+    tg_evaluation e = {.top1 = NAN};
     bool best = false;
     bool due = last || (interval > 0 && job->state.epoch % interval == 0);
     if (job->val.count && due)
-        TG_TRY(evaluate_epoch(job, &score, &best));
-    if (best)
-        TG_TRY(write_model(job));
-    return save(job, score, best, last);
+        TG_TRY(evaluate_epoch(job, &e));
+    if (tg_state_is_better(e.top1, job->state.best_score))
+        TG_TRY(keep_best(job, &e, last, &best));
+    return save(job, e.top1, best, last);
 }
 
 static tg_status leave_stopped(tg_job *job)
 {
     TG_TRY(save(job, NAN, false, true));
-    return tg_fail(TG_ERROR_STOPPED,
-                   "stopped on request after %lld updates; everything is saved, --resume auto goes on",
-                   (long long)job->state.updates);
+    return tg_fail(
+        TG_ERROR_STOPPED,
+        "stopped on request after %lld updates; everything is saved, --resume auto goes on",
+        (long long)job->state.updates);
 }
 
 tg_status tg_job_train(tg_job *job)
@@ -218,6 +228,7 @@ tg_status tg_job_train(tg_job *job)
     while (job->state.epoch < job->options->recipe.epochs && complete && !enough(job)) {
         tg_status status = run_epoch(job);
         TG_TRY(status);
+        uint64_t end = job->state.position;
         complete = status == TG_END;
         if (complete) {
             job->state.epoch++;
@@ -227,7 +238,11 @@ tg_status tg_job_train(tg_job *job)
         }
         bool last = job->state.epoch == job->options->recipe.epochs || enough(job);
         status = finish_epoch(job, last);
-        if (status == TG_ERROR_STOPPED || (status == TG_OK && stop_wanted(job) && !last))
+        if (status == TG_ERROR_STOPPED && complete) { /* a resume evaluates this epoch first */
+            job->state.epoch--;
+            job->state.position = end;
+        }
+        if (status == TG_ERROR_STOPPED || (status == TG_OK && tg_job_stop_wanted(job) && !last))
             return leave_stopped(job);
         TG_TRY(status);
     }

@@ -1,0 +1,158 @@
+/* A whole job survives what happens around its evaluations: a stop in the middle of one, a model folder
+ * that cannot be written, a resume from another run. */
+#include "support/check.h"
+#include "support/device.h"
+#include "support/tiny.h"
+
+#include "os/file.h"
+#include "os/folder.h"
+#include "train/job.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+enum { PER_CLASS = 2, PHOTOS = TG_TINY_CLASSES * PER_CLASS };
+
+static char data[4096];
+
+static int write_photos(void **state)
+{
+    (void)state;
+    static const char *const splits[] = {"train", "val"};
+    char path[4300];
+    snprintf(data, sizeof data, "%s/data", tg_test_temp_dir());
+    for (unsigned i = 0; i < 2 * PHOTOS; i++) {
+        const char *class_name = tg_tiny_class_names[i / 2 % TG_TINY_CLASSES];
+        snprintf(path, sizeof path, "%s/%s/%s", data, splits[i % 2], class_name);
+        assert_ok(tg_folder_make(path));
+        snprintf(path, sizeof path, "%s/%s/%s/%u.jpg", data, splits[i % 2], class_name, i);
+        assert_ok(tg_tiny_photo_write(path, 40, 36, i));
+    }
+    return 0;
+}
+
+static tg_train_options options_of(int64_t epochs, const char *resume)
+{
+    tg_train_options o = tg_train_options_default();
+    o.model.img_size = 32;
+    o.model.patch_size = 8;
+    o.model.embed_dim = 32;
+    o.model.depth = 1;
+    o.model.num_heads = 2;
+    o.data.data = data;
+    o.data.workers = 0;
+    o.recipe.epochs = epochs;
+    o.recipe.batch_size = 4;
+    o.recipe.warmup_epochs = 0;
+    o.output.resume = resume;
+    o.cpu_cap = tg_test_cpu_cap();
+    return o;
+}
+
+/* What the callbacks of a test do and see. */
+typedef struct viewer {
+    int stop_in_evaluation, stopping;
+    int evaluations;
+    bool disk_full; /* from the first evaluation to the second */
+} viewer;
+
+static void evaluating(void *user, uint64_t done, uint64_t total)
+{
+    viewer *v = user;
+    (void)done;
+    (void)total;
+    v->stopping = v->stop_in_evaluation;
+}
+
+/* Writing past `bytes` fails, as on a full disk. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void evaluated(void *user, const char *what, const tg_evaluation *evaluation)
+{
+    viewer *v = user;
+    (void)what;
+    assert_int_equal(evaluation->images, PHOTOS);
+    v->evaluations++;
+    if (v->disk_full)
+        limit_files(v->evaluations == 1 ? 256 : RLIM_INFINITY);
+}
+
+static int stop(void *user)
+{
+    return ((viewer *)user)->stopping;
+}
+
+static tg_status run(const char *name, int64_t epochs, const char *resume, viewer *v,
+                     tg_train_result *out)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%s", tg_test_temp_dir(), name);
+    assert_ok(tg_folder_make(path));
+    const tg_train_options options = options_of(epochs, resume);
+    const tg_train_watch watch = {
+        .user = v, .evaluation = evaluated, .evaluating = evaluating, .stop = stop};
+    return tg_train_job_run(&options, path, &watch, out);
+}
+
+static bool has_model(const char *name)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%s/model/config.json", tg_test_temp_dir(), name);
+    return tg_file_exists(path);
+}
+
+static void test_an_evaluation_that_was_stopped_is_made_up(void **state)
+{
+    (void)state;
+    tg_train_result result;
+    viewer impatient = {.stop_in_evaluation = 1}, patient = {0};
+    assert_error(run("stopped", 1, "auto", &impatient, &result), TG_ERROR_STOPPED, "saved");
+    assert_int_equal(impatient.evaluations, 0);
+    assert_ok(run("stopped", 1, "auto", &patient, &result));
+    assert_int_equal(patient.evaluations, 1);
+    assert_int_equal(result.evaluation.images, PHOTOS);
+    assert_int_equal(result.updates, 3);
+    assert_true(has_model("stopped"));
+}
+
+static void test_a_model_that_cannot_be_written_costs_nothing_else(void **state)
+{
+    (void)state;
+    tg_train_result result;
+    viewer v = {.disk_full = true};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_ok(run("full", 2, NULL, &v, &result));
+    assert_int_equal(v.evaluations, 2);
+    assert_int_equal(result.evaluation.images, PHOTOS);
+    assert_true(has_model("full"));
+}
+
+static void test_a_resume_from_another_run_has_a_model(void **state)
+{
+    (void)state;
+    char last[4200];
+    tg_train_result result;
+    viewer v = {0};
+    assert_ok(run("first", 1, NULL, &v, &result));
+    snprintf(last, sizeof last, "%s/first/checkpoints/last", tg_test_temp_dir());
+    assert_ok(run("second", 1, last, &v, &result));
+    assert_true(has_model("second"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_evaluation_that_was_stopped_is_made_up),
+        cmocka_unit_test(test_a_model_that_cannot_be_written_costs_nothing_else),
+        cmocka_unit_test(test_a_resume_from_another_run_has_a_model),
+    };
+    return cmocka_run_group_tests(tests, write_photos, NULL);
+}
