@@ -4,11 +4,12 @@
 
 /* Scratch and results of one run, on the caller's arena. */
 typedef struct buffers {
-    float *loss;     /* [B] */
-    float *dlogits, *dlogits_dist, *one_hot; /* [B,K] */
-    float *projected, *dprojected;           /* [B,C_t] */
-    void *projected_dtype, *feature_dtype;   /* in the projection's compute dtype */
-    float *dfeature;                         /* [B,C_s] */
+    float *loss;                   /* [B] */
+    float *dlogits, *dlogits_dist; /* [B,K] */
+    float *row_scratch;            /* [B,K] the teacher's choice, or the mean of two heads */
+    float *projected, *dprojected; /* [B,C_t] */
+    void *projected_dtype, *feature_dtype; /* in the projection's compute dtype */
+    float *dfeature;                       /* [B,C_s] */
 } buffers;
 
 size_t tg_objective_bytes(size_t B, size_t K, size_t C_s, size_t C_t)
@@ -25,7 +26,7 @@ static tg_status place(tg_arena *arena, const tg_objective_input *in, buffers *o
         .loss = tg_arena_alloc(arena, in->B * 4),
         .dlogits = tg_arena_alloc(arena, in->B * in->K * 4),
         .dlogits_dist = tg_arena_alloc(arena, in->B * in->K * 4),
-        .one_hot = tg_arena_alloc(arena, in->B * in->K * 4),
+        .row_scratch = tg_arena_alloc(arena, in->B * in->K * 4),
         .projected = tg_arena_alloc(arena, in->B * C_t * 4),
         .dprojected = tg_arena_alloc(arena, in->B * C_t * 4),
         .projected_dtype = tg_arena_alloc(arena, in->B * C_t * 4),
@@ -65,9 +66,9 @@ static double logit_term(const tg_objective *o, const tg_kern *kern, tg_stream *
 {
     double share = o->alpha / (double)in->mean_over;
     if (o->kd == TG_KD_HARD) {
-        teacher_choice(in->B, in->K, in->teacher_logits, buf->one_hot);
-        kern->loss.cross_entropy(stream, in->B, in->K, logits, buf->one_hot, (float)share, buf->loss,
-                                 d, add);
+        teacher_choice(in->B, in->K, in->teacher_logits, buf->row_scratch);
+        kern->loss.cross_entropy(stream, in->B, in->K, logits, buf->row_scratch, (float)share,
+                                 buf->loss, d, add);
         return sum(buf->loss, in->B);
     }
     double per_class = o->reduction == TG_KD_MEAN ? 1.0 / (double)in->K : 1.0;
@@ -92,10 +93,32 @@ static tg_status feature_term(const tg_objective *o, const tg_kern *kern, tg_str
     kern->tokens.from_f32(stream, in->B * p->C_t, buf->dprojected, p->dtype, buf->projected_dtype);
     TG_TRY(linear->backward_weight(stream, p->weight, in->B, buf->feature_dtype,
                                    buf->projected_dtype, p->dw, p->db, in->accumulate));
-    TG_TRY(linear->backward_input(stream, p->weight, in->B, buf->projected_dtype,
-                                  buf->feature_dtype));
+    TG_TRY(
+        linear->backward_input(stream, p->weight, in->B, buf->projected_dtype, buf->feature_dtype));
     kern->tokens.to_f32(stream, in->B * p->C_s, buf->feature_dtype, p->dtype, buf->dfeature);
     return TG_OK;
+}
+
+/* Label loss on the class head, or on the mean of two heads where no teacher trains the second: each
+ * then gets half of the mean's gradient, so that one buffer serves both. */
+static void label_term(const tg_objective *o, const tg_kern *kern, tg_stream *stream,
+                       const tg_objective_input *in, const buffers *buf, tg_objective_output *out)
+{
+    bool used = o->alpha < 1;
+    bool both = in->logits_dist && (o->kd == TG_KD_NONE || o->kd == TG_KD_FEATURE);
+    const float *logits = in->logits;
+    if (both) {
+        tg_stream_copy(stream, buf->row_scratch, in->logits,
+                       in->B * in->K * sizeof *buf->row_scratch);
+        kern->optim.average(stream, in->B * in->K, buf->row_scratch, in->logits_dist, 0.5f);
+        logits = buf->row_scratch;
+    }
+    double share = (1 - o->alpha) / (double)in->mean_over * (both ? 0.5 : 1);
+    kern->loss.cross_entropy(stream, in->B, in->K, logits, in->target, (float)share, buf->loss,
+                             used ? buf->dlogits : NULL, false);
+    out->task = sum(buf->loss, in->B);
+    out->dlogits = used ? buf->dlogits : NULL;
+    out->dlogits_dist = both ? out->dlogits : NULL;
 }
 
 tg_status tg_objective_run(const tg_objective *o, const tg_kern *kern, tg_stream *stream,
@@ -104,14 +127,8 @@ tg_status tg_objective_run(const tg_objective *o, const tg_kern *kern, tg_stream
     buffers buf;
     TG_TRY(place(arena, in, &buf));
     tg_objective_output result = {.task = NAN, .kd = NAN};
-    if (in->target) {
-        bool used = o->alpha < 1;
-        kern->loss.cross_entropy(stream, in->B, in->K, in->logits, in->target,
-                                 (float)((1 - o->alpha) / (double)in->mean_over), buf.loss,
-                                 used ? buf.dlogits : NULL, false);
-        result.task = sum(buf.loss, in->B);
-        result.dlogits = used ? buf.dlogits : NULL;
-    }
+    if (in->target)
+        label_term(o, kern, stream, in, &buf, &result);
     if (o->kd == TG_KD_FEATURE) {
         TG_TRY(feature_term(o, kern, stream, in, &buf, &result.kd));
         result.dfeature = buf.dfeature;

@@ -4,7 +4,8 @@
  *            token); feature matching: Romero et al., FitNets, 2015. Formulas: docs/NUMERICS.md.
  * Formula    total = (1 - alpha) task + alpha kd, means over the samples of the optimizer step.
  *            A student with a distillation token gives the task term its class head and the kd term
- *            its distillation head; otherwise both terms are on the one head.
+ *            its distillation head; otherwise both terms are on the one head. Where no kd term is on
+ *            logits (none, feature), the task term is on the mean of the two heads, as in inference.
  * Gradients  are scaled by 1/mean_over, the nominal number of samples of an optimizer step: exact
  *            means for any number of micro-batches after the optimizer multiplies by
  *            mean_over / samples really seen.
