@@ -38,7 +38,8 @@ const tg_param_table *tg_vit_get_params(const tg_vit *vit);
 /* Rebuilds the device's prepared copies from the fp32 parameters. */
 tg_status tg_vit_refresh(tg_vit *vit) TG_MUST_CHECK;
 
-/* Upper bound of arena bytes for one forward of B images (TRAIN: with its backward). */
+/* Upper bound of arena bytes for one forward of B images (TRAIN: with its backward). (size_t)-1 when
+ * the number does not fit, or memory is short. */
 size_t tg_vit_step_bytes(const tg_vit_config *config, size_t B, tg_dtype dtype, tg_vit_mode mode);
 /* Heap bytes of prepared weights. */
 size_t tg_vit_weight_bytes(const tg_vit_config *config, const tg_kern *kern, tg_dtype dtype,

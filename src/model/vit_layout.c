@@ -104,9 +104,24 @@ static void layout_ends(const tg_vit_config *config, size_t element, placer *pla
     tape->x_gathered = tape->T_q < tape->T ? take(place, tape->R_q * C, 4) : NULL;
 }
 
+/* Whether rows times their widest width, of all images and as bytes, can be counted: the products
+ * below then cannot wrap. */
+static bool countable(const tg_vit_config *config, size_t B)
+{
+    size_t widest = 3 * config->embed_dim, patch = 3 * config->patch * config->patch, n;
+    const size_t others[] = {config->mlp_hidden, config->num_classes, patch, config->num_heads,
+                             2 * config->depth};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        widest = others[i] > widest ? others[i] : widest;
+    return tg_mul_size(B, tg_vit_tokens(config), &n) && tg_mul_size(n, widest, &n) &&
+           tg_mul_size(n, 16, &n);
+}
+
 bool tg_vit_layout(const tg_vit_config *config, size_t B, tg_dtype dtype, tg_vit_mode mode,
                    tg_arena *arena, tg_vit_tape *out_tape, tg_block_tape *out_blocks)
 {
+    if (!countable(config, B))
+        return false;
     placer place = {arena, true};
     size_t element = tg_dtype_bytes(dtype);
     tg_vit_tape tape = {.B = B,

@@ -43,7 +43,7 @@ typedef struct tg_vit_tape {
     float *x_gathered;        /* [R_q,C]: rows of x_in of the last block, when T_q < T */
     float *x_out;             /* [R_q,C] residual stream after the last block */
     float *pooled;            /* [B,C] mean of patch tokens (average pooling) */
-    float *mean, *rstd;       /* [R_q] of the final norm */
+    float *mean, *rstd;       /* [2,B] of the final norm, per head */
     void *y_final[2];         /* [B,C] per head, compute dtype */
     float *logits, *logits_dist, *feature;
     float *sample_scale;      /* [2 depth, B] stochastic depth, or NULL */

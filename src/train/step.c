@@ -1,5 +1,6 @@
 #include "train/step.h"
 
+#include "base/checked.h"
 #include "os/clock.h"
 
 #include <math.h>
@@ -15,13 +16,14 @@ size_t tg_step_arena_bytes(const tg_step *step, size_t B, tg_dtype dtype)
     const tg_vit_config *student = tg_vit_get_config(step->student);
     size_t C_s = step->projection ? step->projection->C_s : 0;
     size_t C_t = step->projection ? step->projection->C_t : 0;
-    size_t bytes = tg_vit_step_bytes(student, B, dtype, TG_VIT_TRAIN) +
-                   tg_objective_bytes(B, step->num_classes, C_s, C_t);
-    if (!step->teacher)
-        return bytes;
-    size_t teacher = tg_vit_step_bytes(tg_vit_get_config(step->teacher), B, dtype, TG_VIT_INFER);
-    return TG_ARENA_ROUND(B * teacher_width(step) * sizeof(float)) +
-           (bytes > teacher ? bytes : teacher);
+    size_t bytes = tg_vit_step_bytes(student, B, dtype, TG_VIT_TRAIN), teacher = 0, kept = 0;
+    if (step->teacher) {
+        teacher = tg_vit_step_bytes(tg_vit_get_config(step->teacher), B, dtype, TG_VIT_INFER);
+        kept = TG_ARENA_ROUND(B * teacher_width(step) * sizeof(float));
+    }
+    bool fits = tg_add_size(bytes, tg_objective_bytes(B, step->num_classes, C_s, C_t), &bytes) &&
+                tg_add_size(bytes > teacher ? bytes : teacher, kept, &bytes);
+    return fits ? bytes : (size_t)-1;
 }
 
 /* Rows of logits in the student's class order. */
@@ -133,20 +135,19 @@ static tg_status count_bad(tg_step *step, bool skipped)
     step->bad_in_a_row = skipped ? step->bad_in_a_row + 1 : 0;
     if (step->bad_in_a_row < TG_STEP_BAD_LIMIT)
         return TG_OK;
-    return tg_fail(TG_ERROR_FAILED,
-                   "the loss or its gradient was not finite in %d steps in a row; the last "
-                   "checkpoint is still good. A lower --lr, --clip-grad 1 or --no-amp usually helps",
-                   step->bad_in_a_row);
+    return tg_fail(
+        TG_ERROR_FAILED,
+        "the loss or its gradient was not finite in %d steps in a row; the last "
+        "checkpoint is still good. A lower --lr, --clip-grad 1 or --no-amp usually helps",
+        step->bad_in_a_row);
 }
 
 tg_status tg_step_update(tg_step *step, double lr, tg_step_report *out)
 {
     int64_t start = tg_clock_ns();
     double n = (double)step->images;
-    tg_step_report report = {.images = step->images,
-                             .task = step->task / n,
-                             .kd = step->kd / n,
-                             .grad_norm = NAN};
+    tg_step_report report = {
+        .images = step->images, .task = step->task / n, .kd = step->kd / n, .grad_norm = NAN};
     report.loss = total_loss(&step->objective, report.task, report.kd);
     if (step->images && isfinite(report.loss)) {
         tg_status status = tg_optimizer_step(step->optimizer, step->grads,

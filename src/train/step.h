@@ -54,7 +54,7 @@ typedef struct tg_step {
     int bad_in_a_row;
 } tg_step;
 
-/* Bytes of the arena for batches of B. */
+/* Bytes of the arena for batches of B; (size_t)-1 when that number does not fit. */
 size_t tg_step_arena_bytes(const tg_step *step, size_t B, tg_dtype dtype);
 
 /* One micro-batch of `epoch`: gradients are added to the window's. */

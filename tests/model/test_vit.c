@@ -160,8 +160,8 @@ static void check_tensor(bench *b, const tg_param *p, size_t number)
     double down = objective(b);
     memcpy(at, kept, p->count * 4);
     double slope = (up - down) / (2 * e), want = dot(b->grads + p->offset, direction, p->count);
-    double norm = sqrt(dot(b->grads + p->offset, b->grads + p->offset, p->count) /
-                       (double)p->count);
+    double norm =
+        sqrt(dot(b->grads + p->offset, b->grads + p->offset, p->count) / (double)p->count);
     if (fabs(slope - want) > 0.02 * fabs(want) + 0.02 * norm + 2e-3)
         fail_msg("%s: slope %.6g, gradient says %.6g", p->name, slope, want);
     free(direction);
@@ -258,16 +258,23 @@ static void arena_too_small(void **state)
     bench_close(&b);
 }
 
+static void sizes_do_not_wrap(void **state)
+{
+    (void)state;
+    tg_vit_config c = tiny();
+    for (size_t images = (size_t)-1; images > (size_t)-1 >> 12; images >>= 1) {
+        assert_true(tg_vit_step_bytes(&c, images, TG_F32, TG_VIT_TRAIN) == (size_t)-1);
+        assert_true(tg_vit_step_bytes(&c, images, TG_BF16, TG_VIT_INFER) == (size_t)-1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(class_token),
-        cmocka_unit_test(average_pooling),
-        cmocka_unit_test(distillation_token),
-        cmocka_unit_test(registers_and_layer_scale),
-        cmocka_unit_test(stochastic_depth),
-        cmocka_unit_test(average_with_layer_scale),
-        cmocka_unit_test(arena_too_small),
+        cmocka_unit_test(class_token),        cmocka_unit_test(average_pooling),
+        cmocka_unit_test(distillation_token), cmocka_unit_test(registers_and_layer_scale),
+        cmocka_unit_test(stochastic_depth),   cmocka_unit_test(average_with_layer_scale),
+        cmocka_unit_test(arena_too_small),    cmocka_unit_test(sizes_do_not_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
