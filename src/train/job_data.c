@@ -2,15 +2,17 @@
 
 #include "base/log.h"
 #include "base/number.h"
+#include "os/file.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* "--val-split 0.1" is a share of one folder of classes; anything else is the name of a split. */
 static bool val_share(const tg_data_choice *choice, double *out)
 {
-    return choice->val_split && tg_number_parse_double(choice->val_split, strlen(choice->val_split), out) && *out > 0 && *out < 1;
+    return choice->val_split &&
+           tg_number_parse_double(choice->val_split, strlen(choice->val_split), out) && *out > 0 &&
+           *out < 1;
 }
 
 static tg_status no_labels_check(const tg_job *job)
@@ -18,10 +20,11 @@ static tg_status no_labels_check(const tg_job *job)
     const tg_objective *o = &job->options->distill.objective;
     if (job->options->distill.teacher && o->kd != TG_KD_NONE && o->alpha >= 1)
         return TG_OK;
-    return tg_fail(TG_ERROR_INPUT,
-                   "%s: there are no class folders, and training without labels needs a teacher and "
-                   "--kd-alpha 1",
-                   job->options->data.data);
+    return tg_fail(
+        TG_ERROR_INPUT,
+        "%s: there are no class folders, and training without labels needs a teacher and "
+        "--kd-alpha 1",
+        job->options->data.data);
 }
 
 static tg_status open_unlabelled(tg_job *job, tg_dataset_options request, const char *reason)
@@ -43,6 +46,13 @@ static tg_status open_train(tg_job *job, const tg_dataset_options *request)
     return open_unlabelled(job, *request, reason);
 }
 
+static bool has_folder(const char *root, const char *name)
+{
+    char path[4096];
+    return snprintf(path, sizeof path, "%s/%s", root, name) < (int)sizeof path &&
+           tg_file_exists(path);
+}
+
 static tg_status open_val(tg_job *job, tg_dataset_options request)
 {
     request.class_names = (const char *const *)job->train.class_names;
@@ -50,8 +60,9 @@ static tg_status open_val(tg_job *job, tg_dataset_options request)
     tg_status status = tg_dataset_open(&request, &job->val);
     if (status == TG_OK)
         return TG_OK;
-    if (strcmp(job->options->data.val_split, "val") != 0)
-        return status; /* asked for by name */
+    const tg_data_choice *choice = &job->options->data;
+    if (strcmp(choice->val_split, "val") != 0 || has_folder(choice->data, "val"))
+        return status; /* asked for by name, or there and not usable */
     tg_log_warning("no validation split: %s", tg_error_message());
     job->val = (tg_dataset){0};
     tg_error_clear();
@@ -65,13 +76,7 @@ static const char *train_split(const tg_data_choice *choice)
     const char *split = choice->train_split;
     if (!split || !*split)
         return NULL;
-    char path[4096];
-    struct stat st;
-    if (strcmp(split, "train") != 0 ||
-        snprintf(path, sizeof path, "%s/train", choice->data) >= (int)sizeof path ||
-        stat(path, &st) == 0)
-        return split;
-    return NULL;
+    return strcmp(split, "train") != 0 || has_folder(choice->data, "train") ? split : NULL;
 }
 
 tg_status tg_job_open_data(tg_job *job)
