@@ -38,18 +38,6 @@ const tg_option tg_model_option_table[TG_MODEL_OPTION_COUNT] = {
      .high = 1 << 20},
 };
 
-tg_network_shape tg_model_choice_shape(const tg_model_choice *choice)
-{
-    return (tg_network_shape){.img_size = choice->img_size,
-                              .patch_size = choice->patch_size,
-                              .embed_dim = choice->embed_dim,
-                              .depth = choice->depth,
-                              .num_heads = choice->num_heads,
-                              .reg_tokens = choice->reg_tokens,
-                              .num_classes = choice->num_classes,
-                              .drop_path = choice->drop_path};
-}
-
 tg_status tg_model_choice_config(const tg_model_choice *choice, tg_vit_config *out)
 {
     const tg_network_request request = {

@@ -12,7 +12,4 @@ extern const tg_option tg_model_option_table[TG_MODEL_OPTION_COUNT];
 /* The shape that the model (a name, or what its config.json says) and the overrides give. */
 tg_status tg_model_choice_config(const tg_model_choice *choice, tg_vit_config *out) TG_MUST_CHECK;
 
-/* The overrides as infer/network.h takes them. */
-tg_network_shape tg_model_choice_shape(const tg_model_choice *choice);
-
 #endif

@@ -15,7 +15,8 @@
 #include "ckpt/model_folder.h"
 #include "model/vit.h"
 
-/* Shape overrides; 0 (or -1 for reg_tokens and num_classes) keeps what the model says. */
+/* Shape overrides; 0 (or -1 for reg_tokens and num_classes) keeps what the model says. Only drop_path is
+ * always taken as given. */
 typedef struct tg_network_shape {
     int64_t img_size, patch_size, embed_dim, depth, num_heads;
     int64_t reg_tokens, num_classes;
@@ -25,7 +26,7 @@ typedef struct tg_network_shape {
 typedef struct tg_network_request {
     const char *model; /* path or architecture name */
     tg_network_shape shape;
-    bool fresh_head;   /* a new head for shape.num_classes when the file's class count differs */
+    bool fresh_head; /* a new head for shape.num_classes when the file's class count differs */
     bool trainable;
     tg_dtype dtype;
     uint64_t seed;       /* of fresh weights */

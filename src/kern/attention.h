@@ -8,7 +8,7 @@
  * Arguments  qkv [B,T,3,H,D], o and do [B,T,H*D], dqkv like qkv, all in `dtype`; lse fp32 [B,H,T].
  *            `T_q` <= T: only the first T_q query rows of each sample are computed (out_o is then
  *            [B,T_q,H*D], lse [B,H,T_q]); backward with T_q < T writes dq of the other rows as 0.
- *            scale is usually 1/sqrt(D).
+ *            scale > 0 and finite, usually 1/sqrt(D).
  * Memory     scratch comes from the device, per thread, grown on first use of a shape.
  * Accuracy   softmax, sums and delta in fp32. fp32: 1e-5 relative to max |v|; bf16: P and dS are
  *            rounded to bf16 before their products (as PyTorch's fused kernels do).

@@ -13,7 +13,7 @@
  *            Scratch for backward_weight lives in the weight's stream-shared scratch, grown on
  *            first use of a shape.
  * Accuracy   products accumulate in fp32: |error| <= n eps sum |x||W| with eps 2^-24 (fp32) or one
- *            rounding of inputs and output at 2^-9 (bf16); n = inner length.
+ *            rounding of inputs and output at 2^-8 (bf16); n = inner length.
  */
 #ifndef TG_KERN_LINEAR_H
 #define TG_KERN_LINEAR_H

@@ -51,9 +51,8 @@ static tg_status open_teacher(tg_job *job)
                        "--teacher %s: a model folder with trained weights is needed; there is no "
                        "such file or folder",
                        path);
-    const tg_network_request request = {.model = path,
-                                        .shape = {.reg_tokens = -1, .num_classes = -1},
-                                        .dtype = job->dtype};
+    const tg_network_request request = {
+        .model = path, .shape = {.reg_tokens = -1, .num_classes = -1}, .dtype = job->dtype};
     tg_status status = tg_network_open(&request, job->kern, job->stream, &job->teacher);
     if (status < 0)
         return tg_fail_prefix(status, "teacher");
@@ -93,15 +92,13 @@ static tg_status open_student(tg_job *job)
 {
     const tg_model_choice *choice = &job->options->model;
     bool start = choice->initial_checkpoint && *choice->initial_checkpoint;
-    tg_network_request request = {
-        .model = start ? choice->initial_checkpoint : choice->model,
-        .shape = {choice->img_size, choice->patch_size, choice->embed_dim, choice->depth,
-                  choice->num_heads, choice->reg_tokens, (int64_t)class_count(job),
-                  choice->drop_path},
-        .fresh_head = true,
-        .trainable = true,
-        .dtype = job->dtype,
-        .seed = (uint64_t)job->options->recipe.seed};
+    tg_network_request request = {.model = start ? choice->initial_checkpoint : choice->model,
+                                  .shape = tg_model_choice_shape(choice),
+                                  .fresh_head = true,
+                                  .trainable = true,
+                                  .dtype = job->dtype,
+                                  .seed = (uint64_t)job->options->recipe.seed};
+    request.shape.num_classes = (int64_t)class_count(job);
     if (choice->num_classes >= 0 && (size_t)choice->num_classes != class_count(job))
         return tg_fail(TG_ERROR_USAGE, "--num-classes %lld, but the data has %zu classes",
                        (long long)choice->num_classes, class_count(job));

@@ -41,3 +41,15 @@ int tg_train_options_workers(const tg_train_options *options)
     int half = options->threads / 2;
     return half < 1 ? 1 : half > 8 ? 8 : half;
 }
+
+tg_network_shape tg_model_choice_shape(const tg_model_choice *choice)
+{
+    return (tg_network_shape){.img_size = choice->img_size,
+                              .patch_size = choice->patch_size,
+                              .embed_dim = choice->embed_dim,
+                              .depth = choice->depth,
+                              .num_heads = choice->num_heads,
+                              .reg_tokens = choice->reg_tokens,
+                              .num_classes = choice->num_classes,
+                              .drop_path = choice->drop_path};
+}

@@ -88,4 +88,7 @@ tg_train_options tg_train_options_default(void);
  * a few percent of a step, and more threads would take the cores from it. */
 int tg_train_options_workers(const tg_train_options *options);
 
+/* The overrides as infer/network.h takes them. */
+tg_network_shape tg_model_choice_shape(const tg_model_choice *choice);
+
 #endif

@@ -16,8 +16,9 @@ struct tg_weight {
     dnnl_memory_t source, forward_memory, backward_memory;
 };
 
-/* Rows handled as one piece: `rows` each, the last piece may be shorter. Pieces are equal to within
- * a row between threads, and small enough that a piece and its results stay in a core's cache. */
+/* Rows handled as one piece: `rows` each, the last piece may be shorter. Pieces are whole tiles
+ * wherever the rows are divided, share the work evenly to about 2 % between threads where R allows, and
+ * are small enough that a piece and its results stay in a core's cache. */
 typedef struct tg_row_pieces {
     size_t R, rows, count;
 } tg_row_pieces;
