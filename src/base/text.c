@@ -119,6 +119,18 @@ static size_t utf8_sequence(const unsigned char *bytes, size_t length)
     return need;
 }
 
+bool tg_text_is_utf8(const char *bytes, size_t length)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+    for (size_t i = 0; i < length;) {
+        size_t n = utf8_sequence(p + i, length - i);
+        if (n == 0)
+            return false;
+        i += n;
+    }
+    return true;
+}
+
 static void append_escaped_ascii(tg_text *text, unsigned char c)
 {
     if (c == '"' || c == '\\')

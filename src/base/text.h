@@ -40,6 +40,9 @@ void tg_text_append_double(tg_text *text, double value);
  * are not valid UTF-8 (a file name may hold any) become U+FFFD, one for each bad byte. */
 void tg_text_append_json_string(tg_text *text, const char *bytes, size_t length);
 
+/* Is it valid UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF)? */
+bool tg_text_is_utf8(const char *bytes, size_t length);
+
 /* TG_ERROR_MACHINE naming `what` when memory ran out since the last clear. */
 tg_status tg_text_check(const tg_text *text, const char *what) TG_MUST_CHECK;
 

@@ -249,6 +249,8 @@ static tg_status read_crop(const tg_json_node *file, tg_preprocess *out)
     double side = shortest ? fmin(crop[0], crop[1]) : crop[0];
     if (side > size[0])
         return tg_json_fail(file, "crop_size is larger than size");
+    if (!(side >= TG_CROP_PCT_MIN * size[0]))
+        return tg_json_fail(file, "crop_size is below a hundredth of size");
     out->crop_pct = side / size[0];
     out->crop_mode = shortest ? TG_CROP_CENTER : TG_CROP_SQUASH;
     return TG_OK;

@@ -189,8 +189,8 @@ static tg_status read_pixels(const tg_json_node *cfg, tg_preprocess *out)
         out->mean[i] = (float)mean[i];
         out->std[i] = (float)std[i];
     }
-    if (!(out->crop_pct > 0 && out->crop_pct <= 1))
-        return tg_json_fail(cfg, "crop_pct must be in (0, 1]");
+    if (!(out->crop_pct >= TG_CROP_PCT_MIN && out->crop_pct <= 1))
+        return tg_json_fail(cfg, "crop_pct must be in [0.01, 1]");
     return read_interpolation(cfg, out);
 }
 

@@ -148,6 +148,12 @@ static tg_status measure(evaluation *e, tg_evaluation *out)
     if (out->images == 0)
         return tg_fail(TG_ERROR_INPUT, "none of %llu photos could be read",
                        (unsigned long long)out->skipped);
+    if (out->not_finite)
+        return tg_fail(TG_ERROR_INPUT,
+                       "%s: the model's answers to %llu of %llu photos are not finite; its weights "
+                       "may be damaged",
+                       s->infer.model, (unsigned long long)out->not_finite,
+                       (unsigned long long)out->images);
     return TG_OK;
 }
 

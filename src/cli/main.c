@@ -9,6 +9,7 @@
 #include "os/file.h"
 #include "cli/signal.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static int report(const char *name, tg_status status)
     int number = tg_signal_stop();
     fprintf(stderr, "tagine%s%s: %s\n", name ? " " : "", name ? name : "", tg_error_message());
     if (status == TG_ERROR_STOPPED && number)
-        return 128 + (number == SIGUSR1 ? SIGTERM : number);
+        return 128 + (number == SIGINT ? SIGINT : SIGTERM);
     return tg_status_exit_code(status);
 }
 
@@ -193,8 +194,20 @@ static void limit_spinning(char **argv)
         execv("/proc/self/exe", argv); /* returns only when it failed: then all works as before */
 }
 
+/* With a standard stream closed, the next file opened would take its number, and results or messages
+ * would be written into a checkpoint. Standard output stays unwritable, so that a lost result is an
+ * error. */
+static void occupy_standard_streams(void)
+{
+    static const int modes[3] = {O_RDONLY, O_RDONLY, O_WRONLY};
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", modes[fd]); /* takes the lowest free number: fd */
+}
+
 int main(int argc, char **argv)
 {
+    occupy_standard_streams();
     limit_spinning(argv);
     const char *const *words = (const char *const *)argv;
     if (argc < 2)

@@ -1,8 +1,9 @@
 /* signal.h - a wish to stop, asked for by signal, seen by the program when it suits.
  *
- * SIGINT, SIGTERM and SIGUSR1 (which job schedulers send some time before the end) set a flag and
+ * SIGINT, SIGTERM, SIGHUP (a lost terminal; left alone where nohup ignores it) and SIGUSR1 (which job
+ * schedulers send some time before the end) set a flag and
  * make a descriptor readable; loops look at one of them between steps, save and leave. A second
- * SIGINT or SIGTERM that comes 3 s or more after the first ends the process at once, as if the
+ * SIGINT, SIGTERM or SIGHUP that comes 3 s or more after the first ends the process at once, as if the
  * signal had not been caught: the way out when saving hangs. Earlier repeats (a terminal and a
  * launcher often both send one) and SIGUSR1 never do that.
  *
@@ -14,7 +15,7 @@
 
 #include "base/status.h"
 
-/* Catches the three signals and ignores SIGPIPE. Once per process, before threads start. */
+/* Catches these signals, and ignores SIGPIPE and SIGXFSZ, whose writes fail instead. Once per process, before threads start. */
 tg_status tg_signal_install(void) TG_MUST_CHECK;
 /* The first signal that asked to stop, or 0. */
 int tg_signal_stop(void);

@@ -219,7 +219,7 @@ const tg_command tg_command_train = {
         "Trains --model on the photos of --data: an architecture name starts from fresh weights, a\n"
         "model folder is fine-tuned (a new class count gets a new head). Everything the job leaves\n"
         "behind is in --output: records, checkpoints, and the finished model in OUTPUT/model.\n\n"
-        "SIGINT and SIGTERM save and leave; --resume auto goes on at the exact photo.",
+        "SIGINT, SIGTERM and SIGHUP save and leave; --resume auto goes on at the exact photo.",
     .groups = TRAIN_GROUP_LIST,
     .group_count = TG_COUNT_OF(TRAIN_GROUP_LIST),
     .settings_bytes = sizeof(tg_train_settings),

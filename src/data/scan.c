@@ -1,6 +1,7 @@
 #include "data/scan.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "data/grow.h"
 #include "data/quote.h"
 #include "os/file.h"
@@ -147,9 +148,22 @@ static tg_status enter_all(tg_scan *scan, todo *real, todo *linked, size_t real_
     return TG_OK;
 }
 
+/* The name goes into the model's config.json, which holds UTF-8 only: other bytes would come back as
+ * another name, and the model would not know its own class. */
+static tg_status check_class_name(const char *folder, const char *name)
+{
+    char quoted[TG_QUOTE_BYTES], where[TG_QUOTE_BYTES];
+    if (tg_text_is_utf8(name, strlen(name)))
+        return TG_OK;
+    return tg_fail(TG_ERROR_INPUT,
+                   "class folder %s in %s: a class name has to be UTF-8; rename the folder",
+                   tg_quote(name, quoted), tg_quote(folder, where));
+}
+
 static tg_status add_class(tg_scan *scan, const char *folder, const tg_listing_entry *entry,
                            uint32_t part)
 {
+    TG_TRY(check_class_name(folder, entry->name));
     TG_TRY(tg_grow((void **)&scan->classes, &scan->class_capacity, scan->class_count + 1,
                    sizeof *scan->classes));
     tg_scan_class item = {.name = strdup(entry->name),

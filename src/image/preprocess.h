@@ -13,9 +13,11 @@
 typedef enum tg_interpolation { TG_BICUBIC, TG_BILINEAR } tg_interpolation;
 typedef enum tg_crop_mode { TG_CROP_CENTER, TG_CROP_SQUASH } tg_crop_mode;
 
+#define TG_CROP_PCT_MIN 0.01 /* the resized photo is 1/crop_pct times the input: bounds its size */
+
 typedef struct tg_preprocess {
     int width_px, height_px; /* network input */
-    double crop_pct;         /* (0,1]; 0.9 timm's default, 0.875 DeiT */
+    double crop_pct;         /* [TG_CROP_PCT_MIN,1]; 0.9 timm's default, 0.875 DeiT */
     tg_interpolation interpolation;
     tg_crop_mode crop_mode;
     float mean[3], std[3]; /* of values in [0,1] */

@@ -23,7 +23,7 @@ bool tg_classes_match(char *const *names, size_t count, char *const *list, size_
 }
 
 typedef struct tally {
-    uint64_t top1, top5, images;
+    uint64_t top1, top5, images, not_finite;
     double loss;
 } tally;
 
@@ -36,6 +36,14 @@ static size_t model_class(const tg_evaluate_options *options, size_t K, int32_t 
         if (options->class_of[k] == (uint32_t)label)
             return k;
     return K;
+}
+
+static bool all_finite(const float *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
 }
 
 /* Rank of the right class (0 = first; equal logits: the lower index first) and its cross-entropy.
@@ -78,6 +86,12 @@ static tg_status score_batch(tg_vit *vit, tg_arena *arena, const tg_batch *batch
         if (right >= K)
             return tg_fail(TG_ERROR_INPUT, "label %d is not a class of the model (%zu classes)",
                            batch->label[b], K);
+        if (!all_finite(out.logits + b * K, K)) { /* no comparison with NaN says anything */
+            t->not_finite++;
+            t->images++;
+            t->loss = NAN;
+            continue;
+        }
         size_t best = count_photo(out.logits + b * K, K, right, t);
         if (options->confusion && best < K)
             options->confusion[right * K + best]++;
@@ -133,6 +147,7 @@ tg_status tg_evaluate(tg_vit *vit, tg_arena *arena, const tg_dataset *dataset,
                            .loss = t.loss / n,
                            .images = t.images,
                            .skipped = stats.skipped,
+                           .not_finite = t.not_finite,
                            .images_per_s = (double)t.images / seconds};
     return TG_OK;
 }

@@ -4,6 +4,8 @@
  * classes "top-5" uses all of them. The loss is plain cross-entropy with the labels. A photo whose
  * logits are not finite counts as wrong and makes the loss NaN. Sums over photos
  * are whole numbers (counts) or double, in data-set order: batch size and workers do not change them.
+ * A photo whose logits are not all finite is answered wrongly, makes the loss NaN and is counted in
+ * not_finite; the confusion matrix leaves it out.
  * Memory  the step arena: tg_vit_step_bytes(batch, INFER).
  */
 #ifndef TG_TRAIN_EVALUATE_H
@@ -15,7 +17,7 @@
 
 typedef struct tg_evaluation {
     double top1, top5, loss;
-    uint64_t images, skipped;
+    uint64_t images, skipped, not_finite;
     double images_per_s;
 } tg_evaluation;
 

@@ -310,6 +310,13 @@ static tg_status score_teacher(tg_job *job)
     if (!teacher_can_be_scored(job))
         return TG_OK;
     TG_TRY(tg_job_evaluate_teacher(job, &job->teacher_score));
+    if (job->teacher_score.not_finite)
+        return tg_fail(TG_ERROR_INPUT,
+                       "teacher %s: its answers to %llu of %llu photos are not finite; its weights "
+                       "may be damaged",
+                       job->options->distill.teacher,
+                       (unsigned long long)job->teacher_score.not_finite,
+                       (unsigned long long)job->teacher_score.images);
     tg_log_info("teacher on the validation split: top-1 %.2f %%, top-5 %.2f %% of %llu photos",
                 job->teacher_score.top1, job->teacher_score.top5,
                 (unsigned long long)job->teacher_score.images);

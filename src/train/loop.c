@@ -178,6 +178,10 @@ static tg_status evaluate_epoch(tg_job *job, tg_evaluation *out)
         tg_log_warning("an evaluation record was lost: %s", tg_error_message());
     if (job->watch->evaluation)
         job->watch->evaluation(job->watch->user, "student", &e);
+    if (e.not_finite)
+        tg_log_warning("the model's answers to %llu of %llu validation photos are not finite",
+                       (unsigned long long)e.not_finite, (unsigned long long)e.images);
+    job->last = e;
     *out = e;
     return TG_OK;
 }
@@ -208,9 +212,10 @@ static tg_status finish_epoch(tg_job *job, bool last)
     bool due = last || (interval > 0 && job->state.epoch % interval == 0);
     if (job->val.count && due)
         TG_TRY(evaluate_epoch(job, &e));
-    if (tg_state_is_better(e.top1, job->state.best_score))
+    double score = e.not_finite ? NAN : e.top1; /* NaN is never the best */
+    if (tg_state_is_better(score, job->state.best_score))
         TG_TRY(keep_best(job, &e, last, &best));
-    return save(job, e.top1, best, last);
+    return save(job, score, best, last);
 }
 
 static tg_status leave_stopped(tg_job *job)
@@ -220,6 +225,28 @@ static tg_status leave_stopped(tg_job *job)
         TG_ERROR_STOPPED,
         "stopped on request after %lld updates; everything is saved, --resume auto goes on",
         (long long)job->state.updates);
+}
+
+/* Without a best evaluation the last weights are the model; not when they have diverged. */
+static tg_status finish_unscored(tg_job *job)
+{
+    const float *params = exported_params(job);
+    bool finite = job->last.not_finite == 0;
+    for (size_t i = 0, n = tg_param_total(&job->student.table); i < n && finite; i++)
+        finite = isfinite(params[i]);
+    if (!finite)
+        return tg_fail(TG_ERROR_FAILED,
+                       "the weights or the model's answers are not finite after %lld updates, and "
+                       "no evaluation was better: no model is written. A lower --lr or "
+                       "--clip-grad 1 usually helps",
+                       (long long)job->state.updates);
+    TG_TRY(write_model(job));
+    if (job->last.skipped && !job->last.images)
+        return tg_fail(TG_ERROR_INPUT,
+                       "none of the %llu validation photos could be read, the log names them: the "
+                       "model is written, but nothing is known of its accuracy",
+                       (unsigned long long)job->last.skipped);
+    return TG_OK;
 }
 
 tg_status tg_job_train(tg_job *job)
@@ -246,5 +273,5 @@ tg_status tg_job_train(tg_job *job)
             return leave_stopped(job);
         TG_TRY(status);
     }
-    return job->state.best_epoch < 0 ? write_model(job) : TG_OK;
+    return job->state.best_epoch < 0 ? finish_unscored(job) : TG_OK;
 }

@@ -227,6 +227,17 @@ static void any_bytes_in_names(void **state)
     tg_dataset_done(&dataset);
 }
 
+/* A model's config.json holds UTF-8: another class name would not come back as it was. */
+static void class_names_are_utf8(void **state)
+{
+    (void)state;
+    tg_dataset dataset;
+    put("latin", "cr\xe8me/01.jpg");
+    put("latin", "tea/01.jpg");
+    tg_dataset_options options = {.root = root_of("latin")};
+    assert_error(tg_dataset_open(&options, &dataset), TG_ERROR_INPUT, "UTF-8");
+}
+
 /* The same tree made in opposite order gives the same list. */
 static void order_of_creation(void **state)
 {
@@ -346,6 +357,7 @@ int main(void)
         cmocka_unit_test(joined_splits),
         cmocka_unit_test(links),
         cmocka_unit_test(any_bytes_in_names),
+        cmocka_unit_test(class_names_are_utf8),
         cmocka_unit_test(order_of_creation),
         cmocka_unit_test(validation_share),
         cmocka_unit_test(unlabelled_and_empty),
