@@ -43,7 +43,7 @@ else
     split=val
     if [ ! -f "$data/complete" ]; then
         rm -rf "$data"
-        "$tagine" data synth --output "$data" --classes 12 --per-class 300 --img-size 64 --seed 1
+        "$tagine" data synth --output "$data" --classes 12 --per-class 600 --img-size 64 --seed 1
         : >"$data/complete"
     fi
 fi
@@ -66,13 +66,13 @@ student_shape="--model vit_tiny_patch16_224 --embed-dim 96 --depth 4 --num-heads
 
 say "4/7 teacher: labels"
 # shellcheck disable=SC2086
-train teacher train $teacher_shape --epochs "$(epochs 24)" --lr 1e-3 --scale 0.5 1
+train teacher train $teacher_shape --epochs "$(epochs 14)" --lr 1e-3 --scale 0.5 1
 say "5/7 student alone: labels"
 # shellcheck disable=SC2086
-train alone train $student_shape --epochs "$(epochs 20)" --lr 1e-3 --scale 0.5 1
+train alone train $student_shape --epochs "$(epochs 10)" --lr 1e-3 --scale 0.5 1
 say "6/7 student distilled: the teacher's answers"
 # shellcheck disable=SC2086
-train distilled distill $student_shape --epochs "$(epochs 20)" --lr 1e-3 --scale 0.5 1 \
+train distilled distill $student_shape --epochs "$(epochs 10)" --lr 1e-3 --scale 0.5 1 \
     --teacher "$out/teacher/model" --kd-alpha 0.9 --kd-temperature 3
 
 say "7/7 comparison"

@@ -190,8 +190,12 @@ static void limit_spinning(char **argv)
 {
     if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY") || getenv("KMP_BLOCKTIME"))
         return;
-    if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0 && setenv("KMP_BLOCKTIME", "0", 1) == 0)
-        execv("/proc/self/exe", argv); /* returns only when it failed: then all works as before */
+    char path[4096]; /* by its own name, so that ps and top show it */
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0 || setenv("GOMP_SPINCOUNT", "1000", 1) != 0 || setenv("KMP_BLOCKTIME", "0", 1) != 0)
+        return;
+    path[n] = '\0';
+    execv(path, argv); /* returns only when it failed: then all works as before */
 }
 
 /* With a standard stream closed, the next file opened would take its number, and results or messages
