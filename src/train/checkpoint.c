@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELDS = 12, BUFFERS = 4 };
+enum { FIELDS = 13, BUFFERS = 4 };
 
 /* The record as ckpt/state.h stores it: the same list for saving and loading. */
 static size_t list_fields(tg_train_state *s, tg_state_field out[FIELDS])
@@ -24,6 +24,7 @@ static size_t list_fields(tg_train_state *s, tg_state_field out[FIELDS])
         {"accumulation", TG_STATE_I64, &s->accumulation, 0},
         {"epochs", TG_STATE_I64, &s->epochs, 0},
         {"samples", TG_STATE_I64, &s->samples, 0},
+        {"classes", TG_STATE_U64, &s->classes, 0},
     };
     memcpy(out, fields, sizeof fields);
     return FIELDS;

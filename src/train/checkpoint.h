@@ -22,6 +22,7 @@ typedef struct tg_train_state {
     uint64_t skipped;     /* updates skipped as not finite */
     /* what the run was started with: a resume that differs is told */
     int64_t seed, batch_size, accumulation, epochs, samples;
+    uint64_t classes;     /* hash of the class names in order */
 } tg_train_state;
 
 /* The tensors: all laid out by `table`. */

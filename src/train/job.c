@@ -1,6 +1,7 @@
 #include "train/job_parts.h"
 
 #include "base/log.h"
+#include "ckpt/state_list.h"
 #include "os/file.h"
 #include "os/folder.h"
 
@@ -88,6 +89,36 @@ static tg_status open_step(tg_job *job)
     return tg_arena_init(&job->arena, bytes, "step");
 }
 
+/* FNV-1a over the names and their ends: equal lists, equal numbers. */
+static uint64_t class_hash(const tg_job *job)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    const tg_model_info *info = &job->student.info;
+    for (size_t i = 0; i < info->class_count; i++)
+        for (const char *c = info->class_names[i];; c++) {
+            hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+            if (!*c)
+                break;
+        }
+    return hash;
+}
+
+/* A fresh start beside older checkpoints would leave two runs in one folder, and a later
+ * --resume auto would take the wrong one. */
+static tg_status refuse_used_folder(const tg_job *job)
+{
+    tg_state_list list;
+    TG_TRY(tg_state_list_read(job->checkpoint_folder, &list));
+    size_t count = list.count;
+    tg_state_list_done(&list);
+    if (count == 0)
+        return TG_OK;
+    return tg_fail(TG_ERROR_USAGE,
+                   "%s holds %zu checkpoints of an earlier run; --resume auto goes on with it, and "
+                   "another --output starts afresh",
+                   job->checkpoint_folder, count);
+}
+
 static tg_status check_resumed(const tg_job *job, const tg_train_state *state)
 {
     const tg_recipe *r = &job->options->recipe;
@@ -104,6 +135,10 @@ static tg_status check_resumed(const tg_job *job, const tg_train_state *state)
                            "resume: %s was %lld and is now %lld, so the run cannot go on where it "
                            "stopped; start a new one with --initial-checkpoint",
                            same[i].what, (long long)same[i].then, (long long)same[i].now);
+    if (state->classes != class_hash(job))
+        return tg_fail(TG_ERROR_INPUT,
+                       "resume: the class names are not those that the run was started with, so its "
+                       "answers would change their meaning; restore the class folders");
     if (state->epochs != r->epochs)
         tg_log_warning(
             "resume: %lld epochs were planned and now %lld are; the learning rate follows "
@@ -139,9 +174,10 @@ static tg_status resume(tg_job *job)
                                   .batch_size = r->batch_size,
                                   .accumulation = r->grad_accum_steps,
                                   .epochs = r->epochs,
-                                  .samples = (int64_t)job->train.count};
+                                  .samples = (int64_t)job->train.count,
+                                  .classes = class_hash(job)};
     if (!o->resume || !*o->resume)
-        return TG_OK;
+        return refuse_used_folder(job);
     const tg_checkpoint_options options = {job->checkpoint_folder, o->checkpoint_hist};
     const tg_train_tensors tensors = tg_job_tensors(job);
     tg_train_state state;

@@ -73,6 +73,19 @@ train --output whole --resume auto --batch-size 4 >/dev/null 2>message || code=$
 [ $code = 2 ] && grep -q -- --batch-size message || fail "another batch size was not refused"
 [ "$(weights whole)" = "$want" ] || fail "a refused resume changed the checkpoint"
 
+# a fresh start in a used folder is refused, and so are classes with other names
+code=0
+train --output whole >/dev/null 2>message || code=$?
+[ $code = 2 ] && grep -q -- "--resume auto" message || fail "a used folder was not refused"
+cp -r photos renamed
+first=$(ls photos/train | head -n 1)
+mv "renamed/train/$first" renamed/train/zzz
+mv "renamed/val/$first" renamed/val/zzz
+code=0
+train --data renamed --output whole --resume auto >/dev/null 2>message || code=$?
+[ $code = 3 ] && grep -q "class names" message || fail "other class names were not refused"
+[ "$(weights whole)" = "$want" ] || fail "a refused start changed the checkpoint"
+
 # a damaged newest checkpoint: the one before is taken
 train --output damaged --checkpoint-steps 3 --checkpoint-hist 9 >/dev/null
 printf x >>"damaged/checkpoints/step-$total/state.safetensors"
