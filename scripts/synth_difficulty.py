@@ -9,7 +9,7 @@ Prints the validation accuracy of
           4 values) and the 8x8 RGB thumbnail; the best of several weight penalties, chosen on the
           validation pictures themselves, so the figure errs in the linear model's favour;
   vit     a vision transformer, 8-pixel patches, width 128, depth 4, 4 heads, trained from scratch
-          with AdamW, cosine schedule, mirroring and small shifts, bfloat16 products.
+          with AdamW, cosine schedule, mirroring and small shifts.
 Needs torch, numpy and Pillow.
 """
 import math
@@ -115,9 +115,8 @@ def vit(train, val, classes, epochs):
             rate = 1e-3 * warm * 0.5 * (1 + math.cos(math.pi * step / total))
             optimizer.param_groups[0]["lr"] = rate
             index = order[at:at + batch]
-            with torch.autocast("cpu", torch.bfloat16):
-                guess = model(augment(x[index]))
-            loss = nn.functional.cross_entropy(guess.float(), y[index], label_smoothing=0.1)
+            loss = nn.functional.cross_entropy(model(augment(x[index])), y[index],
+                                               label_smoothing=0.1)
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)

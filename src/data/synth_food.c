@@ -59,7 +59,8 @@ void tg_synth_food_draw(tg_synth_pen *pen, int index, const tg_synth_frame *fram
 tg_synth_rgb tg_synth_tone(tg_synth_pen *pen, const tg_synth_hue *palette, int count)
 {
     tg_rng *rng = pen->rng;
-    tg_synth_hue c = palette[tg_rng_below(rng, (uint32_t)count)];
+    int usual = tg_synth_chance(rng, 0.25f);
+    tg_synth_hue c = palette[usual ? 0 : tg_rng_below(rng, (uint32_t)count)];
     if (tg_synth_chance(rng, pen->tint.odd)) {
         c.h = tg_synth_range(rng, 0, 1);
         c.s = tg_synth_range(rng, 0.1f, 0.9f);
@@ -113,7 +114,7 @@ tg_synth_frame tg_synth_frame_near(tg_synth_pen *pen, const tg_synth_frame *pare
 void tg_synth_lay_out(tg_synth_pen *pen, const tg_synth_frame *frame, int count,
                       tg_synth_frame *out_frames)
 {
-    static const float size[TG_SYNTH_PIECES] = {1, 0.66f, 0.56f, 0.5f, 0.44f, 0.42f, 0.38f};
+    static const float size[TG_SYNTH_PIECES] = {1, 0.66f, 0.56f, 0.5f, 0.44f};
     tg_rng *rng = pen->rng;
     int middle = count >= 5, ring = count - middle;
     float start = tg_synth_range(rng, 0, 2 * TG_SYNTH_PI), piece = size[count - 1];

@@ -33,7 +33,7 @@ typedef struct tg_synth_hue {
 
 typedef void (*tg_synth_food)(tg_synth_pen *pen, const tg_synth_frame *frame);
 
-/* A colour out of `count` palette entries, varied and tinted. */
+/* A colour out of `count` palette entries, the first one more often, varied and tinted. */
 tg_synth_rgb tg_synth_tone(tg_synth_pen *pen, const tg_synth_hue *palette, int count);
 /* The same for a whole array. */
 #define TG_SYNTH_TONE(pen, palette)                                                                \
@@ -51,7 +51,7 @@ void tg_synth_solid_pattern(tg_synth_solid *solid, tg_synth_pattern pattern, flo
 tg_synth_frame tg_synth_frame_near(tg_synth_pen *pen, const tg_synth_frame *parent, float u,
                                    float v, float du, float dv, float turn, float lift);
 
-#define TG_SYNTH_PIECES 7
+#define TG_SYNTH_PIECES 5
 /* Lays out 1..TG_SYNTH_PIECES pieces in the unit circle, turned at random; each frame's unit
  * circle is one piece. */
 void tg_synth_lay_out(tg_synth_pen *pen, const tg_synth_frame *frame, int count,

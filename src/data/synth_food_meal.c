@@ -18,7 +18,7 @@ static void pizza_topping(tg_synth_pen *pen, const tg_synth_frame *slice, float 
     float spread = u * tg_synth_sin(half_angle) * 0.75f;
     tg_synth_frame at =
         tg_synth_frame_at(slice, u, tg_synth_range(rng, -spread, spread), 0, 1, 0.03f);
-    float r = tg_synth_range(rng, 0.09f, 0.15f);
+    float r = tg_synth_range(rng, 0.11f, 0.16f);
     tg_synth_solid s = tg_synth_solid_new(pen, TG_SYNTH_ELLIPSE, r, r, 0, colour);
     tg_synth_solid_pattern(&s, TG_SYNTH_GRAIN, 14, 0.7f, 0.5f);
     s.height = 0.05f;
@@ -53,8 +53,8 @@ static void pizza_slice(tg_synth_pen *pen, const tg_synth_frame *slice, float ha
 void tg_synth_food_pizza(tg_synth_pen *pen, const tg_synth_frame *frame)
 {
     tg_rng *rng = pen->rng;
-    int count = tg_synth_count(rng, 1, 3);
-    float half_angle = tg_synth_range(rng, 0.3f, 0.42f);
+    int count = tg_synth_count(rng, 1, 2);
+    float half_angle = tg_synth_range(rng, 0.34f, 0.44f);
     float fan = count == 1 ? 0 : tg_synth_range(rng, 2.1f, 2.5f) * half_angle;
     for (int i = 0; i < count; i++) {
         float angle = ((float)i - 0.5f * (float)(count - 1)) * fan;

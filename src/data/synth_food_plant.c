@@ -5,7 +5,7 @@
 static const tg_synth_hue berry[] = {
     {0.98f, 0.80f, 0.80f}, {0.00f, 0.80f, 0.70f}, {0.96f, 0.55f, 0.88f}, {0.20f, 0.40f, 0.80f}};
 static const tg_synth_hue vine[] = {
-    {0.22f, 0.55f, 0.75f}, {0.83f, 0.50f, 0.45f}, {0.97f, 0.65f, 0.50f}, {0.16f, 0.50f, 0.85f}};
+    {0.83f, 0.50f, 0.45f}, {0.22f, 0.55f, 0.75f}, {0.97f, 0.65f, 0.50f}, {0.16f, 0.50f, 0.85f}};
 static const tg_synth_hue melon[] = {
     {0.98f, 0.70f, 0.85f}, {0.00f, 0.75f, 0.75f}, {0.14f, 0.65f, 0.92f}, {0.05f, 0.65f, 0.92f}};
 static const tg_synth_hue sour[] = {{0.08f, 0.85f, 0.95f},
@@ -102,7 +102,7 @@ static void one_strawberry(tg_synth_pen *pen, const tg_synth_frame *frame, tg_sy
 
 void tg_synth_food_strawberry(tg_synth_pen *pen, const tg_synth_frame *frame)
 {
-    int count = tg_synth_count(pen->rng, 1, 5);
+    int count = tg_synth_count(pen->rng, 1, 4);
     tg_synth_frame pieces[TG_SYNTH_PIECES];
     tg_synth_rgb colour = TG_SYNTH_TONE(pen, berry), green = TG_SYNTH_TONE(pen, tg_synth_leafy);
     tg_synth_lay_out(pen, frame, count, pieces);

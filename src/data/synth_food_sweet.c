@@ -1,6 +1,11 @@
 /* Bakery and sweets. Numbers are lengths in the food's unit circle, angles in radians. */
 #include "data/synth_food.h"
 
+static const tg_synth_hue icing[] = {
+    {0.94f, 0.45f, 0.90f}, {0.12f, 0.10f, 0.96f}, {0.06f, 0.60f, 0.35f}, {0.45f, 0.35f, 0.85f}};
+static const tg_synth_hue crust[] = {
+    {0.06f, 0.70f, 0.50f}, {0.08f, 0.60f, 0.70f}, {0.05f, 0.60f, 0.35f}, {0.10f, 0.55f, 0.80f}};
+
 static void sprinkle(tg_synth_pen *pen, const tg_synth_frame *frame, float u, float v, float lift)
 {
     tg_rng *rng = pen->rng;
@@ -14,10 +19,10 @@ static void sprinkle(tg_synth_pen *pen, const tg_synth_frame *frame, float u, fl
 }
 
 static void ring(tg_synth_pen *pen, const tg_synth_frame *frame, tg_synth_rgb dough,
-                 tg_synth_rgb icing)
+                 tg_synth_rgb glaze)
 {
     tg_rng *rng = pen->rng;
-    float radius = tg_synth_range(rng, 0.58f, 0.64f), thick = tg_synth_range(rng, 0.3f, 0.35f);
+    float radius = tg_synth_range(rng, 0.62f, 0.68f), thick = tg_synth_range(rng, 0.25f, 0.31f);
     tg_synth_solid body = tg_synth_solid_new(pen, TG_SYNTH_ARC, radius, thick, TG_SYNTH_PI, dough);
     body.height = 0.35f;
     body.bevel = thick;
@@ -25,14 +30,14 @@ static void ring(tg_synth_pen *pen, const tg_synth_frame *frame, tg_synth_rgb do
     if (tg_synth_chance(rng, 0.2f))
         return;
     tg_synth_solid top =
-        tg_synth_solid_new(pen, TG_SYNTH_ARC, radius, thick * 0.78f, TG_SYNTH_PI, icing);
+        tg_synth_solid_new(pen, TG_SYNTH_ARC, radius, thick * 0.78f, TG_SYNTH_PI, glaze);
     top.height = 0.39f;
     top.bevel = thick;
-    top.ragged = 0.06f;
+    top.ragged = 0.035f;
     top.gloss = 0.6f;
     top.pattern_depth = 0.15f;
     tg_synth_paint(pen->canvas, frame, &top);
-    int count = tg_synth_chance(rng, 0.6f) ? tg_synth_count(rng, 8, 26) : 0;
+    int count = tg_synth_chance(rng, 0.6f) ? tg_synth_count(rng, 8, 20) : 0;
     for (int i = 0; i < count; i++) {
         float angle = tg_synth_range(rng, 0, 2 * TG_SYNTH_PI);
         float r = radius + tg_synth_range(rng, -0.6f, 0.6f) * thick;
@@ -42,12 +47,12 @@ static void ring(tg_synth_pen *pen, const tg_synth_frame *frame, tg_synth_rgb do
 
 void tg_synth_food_doughnut(tg_synth_pen *pen, const tg_synth_frame *frame)
 {
-    int count = tg_synth_chance(pen->rng, 0.7f) ? 1 : tg_synth_count(pen->rng, 2, 3);
+    int count = tg_synth_chance(pen->rng, 0.8f) ? 1 : 2;
     tg_synth_frame pieces[TG_SYNTH_PIECES];
     tg_synth_rgb dough = TG_SYNTH_TONE(pen, tg_synth_baked);
     tg_synth_lay_out(pen, frame, count, pieces);
     for (int i = 0; i < count; i++)
-        ring(pen, &pieces[i], dough, TG_SYNTH_TONE(pen, tg_synth_creamy));
+        ring(pen, &pieces[i], dough, TG_SYNTH_TONE(pen, icing));
 }
 
 static void waffle_topping(tg_synth_pen *pen, const tg_synth_frame *frame)
@@ -151,8 +156,8 @@ static void salt(tg_synth_pen *pen, const tg_synth_frame *frame)
 void tg_synth_food_pretzel(tg_synth_pen *pen, const tg_synth_frame *frame)
 {
     tg_rng *rng = pen->rng;
-    tg_synth_rgb colour = TG_SYNTH_TONE(pen, tg_synth_baked);
-    float thick = tg_synth_range(rng, 0.11f, 0.15f), open = tg_synth_range(rng, 2.05f, 2.35f);
+    tg_synth_rgb colour = TG_SYNTH_TONE(pen, crust);
+    float thick = tg_synth_range(rng, 0.1f, 0.13f), open = tg_synth_range(rng, 2.05f, 2.35f);
     const float radius = 0.78f;
     tg_synth_frame down = tg_synth_frame_at(frame, 0, 0, TG_SYNTH_PI / 2, 1, 0);
     rope(pen, &down, TG_SYNTH_ARC, radius, thick, open, colour);

@@ -2,9 +2,9 @@
 
 tg_synth_camera tg_synth_camera_pick(tg_rng *rng)
 {
-    float turn = tg_synth_range(rng, -0.35f, 0.35f);
+    float turn = tg_synth_range(rng, -0.25f, 0.25f);
     tg_synth_camera camera = {.cosine = tg_synth_cos(turn), .sine = tg_synth_sin(turn)};
-    camera.squash = tg_synth_range(rng, 0.68f, 1);
+    camera.squash = tg_synth_range(rng, 0.74f, 1);
     camera.perspective = tg_synth_range(rng, 0, 0.22f);
     camera.zoom = tg_synth_range(rng, 0.85f, 1.12f);
     return camera;
@@ -14,7 +14,7 @@ tg_synth_light tg_synth_light_pick(tg_rng *rng)
 {
     float from = tg_synth_range(rng, 0, 2 * TG_SYNTH_PI), z = tg_synth_range(rng, 0.5f, 0.9f);
     float flat = tg_synth_sqrt(1 - z * z), exposure = tg_synth_range(rng, 0.85f, 1.3f);
-    float warmth = tg_synth_range(rng, -0.16f, 0.16f), green = tg_synth_range(rng, -0.04f, 0.04f);
+    float warmth = tg_synth_range(rng, -0.13f, 0.13f), green = tg_synth_range(rng, -0.04f, 0.04f);
     tg_synth_light light = {
         .x = tg_synth_cos(from) * flat,
         .y = tg_synth_sin(from) * flat,
@@ -28,12 +28,12 @@ tg_synth_light tg_synth_light_pick(tg_rng *rng)
     light.slope_y = tg_synth_range(rng, -0.18f, 0.18f);
     light.vignette = tg_synth_range(rng, 0, 0.18f);
     light.contrast = tg_synth_range(rng, 0.85f, 1.15f);
-    light.saturation = tg_synth_range(rng, 0.7f, 1.15f);
+    light.saturation = tg_synth_range(rng, 0.8f, 1.15f);
     light.seed = tg_rng_u32(rng);
     if (tg_synth_chance(rng, 0.5f))
-        light.blur = tg_synth_range(rng, 0, 1);
+        light.blur = tg_synth_range(rng, 0, 0.8f);
     if (tg_synth_chance(rng, 0.3f))
-        light.noise = tg_synth_range(rng, 0.02f, 0.08f);
+        light.noise = tg_synth_range(rng, 0.02f, 0.06f);
     return light;
 }
 
@@ -41,7 +41,7 @@ tg_synth_tint tg_synth_tint_pick(tg_rng *rng)
 {
     tg_synth_tint tint = {.odd = 0.04f};
     tint.hue = tg_synth_range(rng, -0.025f, 0.025f);
-    tint.saturation = tg_synth_range(rng, 0.6f, 1.1f);
+    tint.saturation = tg_synth_range(rng, 0.7f, 1.1f);
     tint.value = tg_synth_range(rng, 0.75f, 1.08f);
     return tint;
 }
@@ -74,9 +74,9 @@ static void table(tg_synth_pen *pen)
     tg_synth_rgb colour = kind < 2 ? TG_SYNTH_TONE(pen, woods) : any_colour(rng);
     tg_synth_solid s = tg_synth_solid_new(pen, TG_SYNTH_BOX, 4, 4, 0.1f, colour);
     float scale = tg_synth_range(rng, tops[kind].low, tops[kind].high);
-    float shade = tg_synth_range(rng, 0.55f, 1.4f), depth = tg_synth_range(rng, 0.3f, 1);
+    float shade = tg_synth_range(rng, 0.65f, 1.3f), depth = tg_synth_range(rng, 0.3f, 1);
     tg_synth_solid_pattern(&s, tops[kind].pattern, scale, shade, tops[kind].depth * depth);
-    if (tg_synth_chance(rng, 0.3f))
+    if (tg_synth_chance(rng, 0.15f))
         s.second = any_colour(rng);
     s.relief = tops[kind].relief;
     s.height = 0;
@@ -305,7 +305,7 @@ tg_synth_frame tg_synth_scene_lay(tg_synth_pen *pen)
 {
     tg_rng *rng = pen->rng;
     table(pen);
-    float angle = tg_synth_range(rng, -0.35f, 0.35f);
+    float angle = tg_synth_range(rng, -0.2f, 0.2f);
     float x = tg_synth_range(rng, -0.16f, 0.16f), y = tg_synth_range(rng, -0.16f, 0.16f);
     tg_synth_frame dish = {
         .x = x, .y = y, .cosine = tg_synth_cos(angle), .sine = tg_synth_sin(angle)};
@@ -323,11 +323,11 @@ tg_synth_frame tg_synth_scene_lay(tg_synth_pen *pen)
         dish.base = plate(pen, &dish);
     else if (kind < 0.9f)
         dish.base = board(pen, &dish);
-    scatter(pen, &dish, tg_synth_count(rng, 0, 4), 0.6f, 1.1f);
+    scatter(pen, &dish, tg_synth_count(rng, 0, 4), 0.75f, 1.15f);
     if (tg_synth_chance(rng, 0.4f))
         crumbs(pen, &dish, 0.3f, 1.2f);
-    tg_synth_frame food = tg_synth_frame_near(pen, &dish, 0, 0, 0.12f, 0.12f, 0.6f, 0);
-    food.scale *= tg_synth_range(rng, 0.68f, 0.95f);
+    tg_synth_frame food = tg_synth_frame_near(pen, &dish, 0, 0, 0.14f, 0.14f, 0.35f, 0);
+    food.scale *= tg_synth_range(rng, 0.75f, 1);
     return food;
 }
 
@@ -356,7 +356,7 @@ void tg_synth_scene_cover(tg_synth_pen *pen, const tg_synth_frame *food)
     tg_rng *rng = pen->rng;
     tg_synth_frame above = *food;
     above.base += 0.15f * food->scale;
-    scatter(pen, &above, tg_synth_count(rng, 0, 2), 0.5f, 1.05f);
+    scatter(pen, &above, tg_synth_count(rng, 0, 2), 0.6f, 1.1f);
     if (tg_synth_chance(rng, 0.2f))
         crumbs(pen, &above, 0, 0.9f);
     if (tg_synth_chance(rng, 0.35f))
