@@ -11,7 +11,7 @@
  *            `per_class` counts training pictures; validation pictures come on top of them:
  *            per_class * val_share, rounded up (0.2 by default, so 200 gives 200 + 40).
  * Difficulty scripts/synth_difficulty.py measures it: a linear model on colour histogram and 8x8
- *            thumbnail, and a small vision transformer.
+ *            thumbnail, and a small vision transformer (figures: docs/DECISIONS.md).
  */
 #ifndef TG_DATA_SYNTH_H
 #define TG_DATA_SYNTH_H
