@@ -38,15 +38,6 @@ static inline bool tg_round_up_size(size_t a, size_t align, size_t *out)
     return true;
 }
 
-static inline bool tg_add_u64(uint64_t a, uint64_t b, uint64_t *out)
-{
-    uint64_t r;
-    if (__builtin_add_overflow(a, b, &r))
-        return false;
-    *out = r;
-    return true;
-}
-
 static inline bool tg_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
 {
     uint64_t r;

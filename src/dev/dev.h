@@ -55,8 +55,6 @@ int tg_stream_has_bf16(const tg_stream *stream);
  * memory is short. A pointer is valid until the next call with the same slot. */
 enum { TG_STREAM_SLOTS = 24 };
 void *tg_stream_scratch(tg_stream *stream, int slot, size_t bytes);
-/* Sum of all slots now: what plan and the start-up table count as scratch. */
-size_t tg_stream_scratch_bytes(const tg_stream *stream);
 
 /* Waits until everything issued to the stream is done. A no-op on the CPU. */
 void tg_stream_wait(tg_stream *stream);

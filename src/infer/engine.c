@@ -125,11 +125,6 @@ const tg_model_info *tg_engine_info(const tg_engine *engine)
     return &engine->network.info;
 }
 
-tg_dtype tg_engine_dtype(const tg_engine *engine)
-{
-    return engine->dtype;
-}
-
 tg_status tg_engine_prepare_bytes(tg_engine *engine, size_t slot, const void *bytes, size_t count,
                                   const float **out_input)
 {

@@ -37,8 +37,6 @@ void tg_engine_close(tg_engine *engine);
 /* Architecture, preprocessing, classes. Here class_names always holds a name for each class: where
  * the folder has none they are "0", "1", ... Borrowed. */
 const tg_model_info *tg_engine_info(const tg_engine *engine);
-/* What is really computed in. */
-tg_dtype tg_engine_dtype(const tg_engine *engine);
 
 /* Makes photo number `slot` (below batch_size) of the next forward. The message names no file in
  * prepare_bytes. Returns the [3,H,W] floats in *out_input when it is not NULL (borrowed). */

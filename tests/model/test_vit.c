@@ -266,6 +266,13 @@ static void sizes_do_not_wrap(void **state)
         assert_true(tg_vit_step_bytes(&c, images, TG_F32, TG_VIT_TRAIN) == (size_t)-1);
         assert_true(tg_vit_step_bytes(&c, images, TG_BF16, TG_VIT_INFER) == (size_t)-1);
     }
+    /* 2^52 images of 2^6 tokens of 2^6 channels: the product is 2^64, its factors are not too large */
+    c.class_token = false;
+    c.pool = TG_POOL_AVG;
+    c.img_h = c.img_w = 64;
+    c.embed_dim = c.mlp_hidden = 64;
+    c.num_classes = 0;
+    assert_true(tg_vit_step_bytes(&c, (size_t)1 << 52, TG_F32, TG_VIT_INFER) == (size_t)-1);
 }
 
 int main(void)

@@ -154,14 +154,6 @@ void *tg_stream_scratch(tg_stream *stream, int slot, size_t bytes)
     return stream->scratch[slot];
 }
 
-size_t tg_stream_scratch_bytes(const tg_stream *stream)
-{
-    size_t total = 0;
-    for (int i = 0; i < TG_STREAM_SLOTS; i++)
-        total += stream->scratch_bytes[i];
-    return total;
-}
-
 void tg_stream_wait(tg_stream *stream)
 {
     (void)stream;
