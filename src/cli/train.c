@@ -201,6 +201,9 @@ static tg_status run(const tg_invocation *invocation)
     TG_TRY(tg_train_settings_resolve(&settings, invocation->command->name,
                                      tg_invocation_threads(invocation),
                                      (tg_cpu_level)invocation->common->cpu_isa));
+    if (settings.train.model.initial_checkpoint &&
+        tg_options_source(invocation->options, "model") == TG_OPTION_FROM_DEFAULT)
+        settings.train.model.model = NULL; /* a default asks for nothing */
     return run_resolved(invocation, &settings.train);
 }
 

@@ -159,12 +159,6 @@ const tg_param_table *tg_vit_get_params(const tg_vit *vit)
     return &vit->table;
 }
 
-/* Adds rows of C: mean_backward over one token is out += x, the table's elementwise sum. */
-static void add(const tg_vit *vit, size_t rows, const float *x, float *out)
-{
-    vit->kern->tokens.mean_backward(vit->stream, rows, 1, vit->config.embed_dim, 0, x, out, false);
-}
-
 /* Class, distillation and register tokens in order, plus the positions of those that have one. */
 static void refresh_prefix(tg_vit *vit)
 {
@@ -182,7 +176,7 @@ static void refresh_prefix(tg_vit *vit)
     }
     assert(positions <= row);
     if (positions)
-        add(vit, positions, vit->params + vit->pos, vit->prefix);
+        tg_vit_add(vit, positions, vit->params + vit->pos, vit->prefix);
 }
 
 tg_status tg_vit_refresh(tg_vit *vit)

@@ -5,11 +5,6 @@
 #include <assert.h>
 #include <math.h>
 
-static void add(const tg_vit *vit, size_t rows, const float *x, float *out)
-{
-    vit->kern->tokens.mean_backward(vit->stream, rows, 1, vit->config.embed_dim, 0, x, out, false);
-}
-
 /* dlogits [B,K] fp32 -> gradient of the head's weight, and of what it read into dy [B,C]. */
 static tg_status head_backward(tg_vit *vit, tg_weight *weight, const float *dlogits, const void *y,
                                float *dw, float *db, bool accumulate, void *out_dy)
@@ -34,7 +29,7 @@ static void add_feature_gradient(tg_vit *vit, const float *dfeature, void *dy)
     tg_vit_tape *tape = &vit->tape;
     const size_t n = tape->B * vit->config.embed_dim;
     vit->kern->tokens.to_f32(vit->stream, n, dy, vit->dtype, tape->dfeature);
-    add(vit, tape->B, dfeature, tape->dfeature);
+    tg_vit_add(vit, tape->B, dfeature, tape->dfeature);
     vit->kern->tokens.from_f32(vit->stream, n, tape->dfeature, vit->dtype, dy);
 }
 
@@ -312,7 +307,7 @@ static void prefix_backward(tg_vit *vit, const tg_vit_backward_args *args)
         const float *from = vit->tape.dprefix + parts[i].row * C;
         float *to = args->grads + parts[i].offset;
         if (args->accumulate)
-            add(vit, parts[i].rows, from, to);
+            tg_vit_add(vit, parts[i].rows, from, to);
         else
             tg_stream_copy(vit->stream, to, from, parts[i].rows * C * sizeof(float));
     }

@@ -102,4 +102,10 @@ static inline const float *tg_vit_sample_scale(const tg_vit_tape *tape, size_t l
     return tape->sample_scale ? tape->sample_scale + (2 * l + branch) * tape->B : NULL;
 }
 
+/* out += x, rows of C: mean_backward over one token is the table's elementwise sum. */
+static inline void tg_vit_add(const tg_vit *vit, size_t rows, const float *x, float *out)
+{
+    vit->kern->tokens.mean_backward(vit->stream, rows, 1, vit->config.embed_dim, 0, x, out, false);
+}
+
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELDS = 13, BUFFERS = 4 };
+enum { FIELDS = 16, BUFFERS = 4 };
 
 /* The record as ckpt/state.h stores it: the same list for saving and loading. */
 static size_t list_fields(tg_train_state *s, tg_state_field out[FIELDS])
@@ -18,6 +18,9 @@ static size_t list_fields(tg_train_state *s, tg_state_field out[FIELDS])
         {"position", TG_STATE_U64, &s->position, 0},
         {"best_score", TG_STATE_DOUBLE, &s->best_score, 0},
         {"best_epoch", TG_STATE_I64, &s->best_epoch, 0},
+        {"best_top5", TG_STATE_DOUBLE, &s->best_top5, 0},
+        {"best_loss", TG_STATE_DOUBLE, &s->best_loss, 0},
+        {"best_images", TG_STATE_U64, &s->best_images, 0},
         {"skipped", TG_STATE_U64, &s->skipped, 0},
         {"seed", TG_STATE_I64, &s->seed, 0},
         {"batch_size", TG_STATE_I64, &s->batch_size, 0},

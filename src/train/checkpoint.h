@@ -19,6 +19,8 @@ typedef struct tg_train_state {
     uint64_t position;    /* samples of this epoch's order already used */
     double best_score;    /* NaN: none yet */
     int64_t best_epoch;   /* epochs done when it was reached; -1: none */
+    double best_top5, best_loss; /* of the evaluation that gave best_score */
+    uint64_t best_images;
     uint64_t skipped;     /* updates skipped as not finite */
     /* what the run was started with: a resume that differs is told */
     int64_t seed, batch_size, accumulation, epochs, samples;

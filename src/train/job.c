@@ -191,6 +191,11 @@ static tg_status resume(tg_job *job)
     state.epochs = r->epochs;
     TG_TRY(forget_best_elsewhere(job, &state));
     job->state = state;
+    if (state.best_epoch >= 0)
+        job->best = (tg_evaluation){.top1 = state.best_score,
+                                    .top5 = state.best_top5,
+                                    .loss = state.best_loss,
+                                    .images = state.best_images};
     job->optimizer.updates = state.applied;
     TG_TRY(tg_vit_refresh(job->student.vit));
     if (job->step.projection)

@@ -88,6 +88,30 @@ static tg_status projection_floats(const tg_job *job, const tg_network_request *
     return TG_OK;
 }
 
+/* --model NAME beside --initial-checkpoint: the weights must be of that architecture. Nothing is
+ * loaded that was not asked for. */
+static tg_status check_start(const tg_job *job)
+{
+    const tg_model_choice *choice = &job->options->model;
+    const char *start = choice->initial_checkpoint;
+    if (!start || !*start || !choice->model || tg_network_is_path(choice->model))
+        return TG_OK;
+    tg_vit_config named;
+    tg_model_info stored;
+    TG_TRY(tg_vit_config_preset(choice->model, &named));
+    TG_TRY(tg_model_read_info(start, &stored));
+    const tg_vit_config c = stored.config;
+    tg_model_info_done(&stored);
+    if (c.embed_dim == named.embed_dim && c.depth == named.depth &&
+        c.num_heads == named.num_heads && c.patch == named.patch)
+        return TG_OK;
+    return tg_fail(TG_ERROR_USAGE,
+                   "--initial-checkpoint %s holds width %zu, depth %zu, %zu heads, patch %zu; --model "
+                   "%s asks for %zu, %zu, %zu, %zu. Leave --model out to take the stored one",
+                   start, c.embed_dim, c.depth, c.num_heads, c.patch, choice->model,
+                   named.embed_dim, named.depth, named.num_heads, named.patch);
+}
+
 static tg_status open_student(tg_job *job)
 {
     const tg_model_choice *choice = &job->options->model;
@@ -102,6 +126,7 @@ static tg_status open_student(tg_job *job)
     if (choice->num_classes >= 0 && (size_t)choice->num_classes != class_count(job))
         return tg_fail(TG_ERROR_USAGE, "--num-classes %lld, but the data has %zu classes",
                        (long long)choice->num_classes, class_count(job));
+    TG_TRY(check_start(job));
     TG_TRY(projection_floats(job, &request, &request.extra_floats));
     TG_TRY(tg_network_open(&request, job->kern, job->stream, &job->student));
     tg_model_info *info = &job->student.info;

@@ -200,6 +200,9 @@ static tg_status keep_best(tg_job *job, const tg_evaluation *e, bool must, bool 
     }
     job->state.best_score = e->top1;
     job->state.best_epoch = job->state.epoch;
+    job->state.best_top5 = e->top5;
+    job->state.best_loss = e->loss;
+    job->state.best_images = e->images;
     job->best = *e;
     return TG_OK;
 }

@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 typedef struct tg_model_choice {
-    const char *model;              /* architecture name, or a folder to fine-tune */
+    const char *model;              /* architecture name, or a folder to fine-tune; NULL: whatever
+                                       initial_checkpoint holds */
     const char *initial_checkpoint; /* weights to start from when `model` is a name; or NULL */
     int64_t img_size, patch_size, embed_dim, depth, num_heads, reg_tokens, num_classes;
     double drop_path;

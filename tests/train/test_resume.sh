@@ -73,6 +73,22 @@ train --output whole --resume auto --batch-size 4 >/dev/null 2>message || code=$
 [ $code = 2 ] && grep -q -- --batch-size message || fail "another batch size was not refused"
 [ "$(weights whole)" = "$want" ] || fail "a refused resume changed the checkpoint"
 
+# what a resumed run reports is of the whole run, also when its best lies before the stop
+train --output report --json >whole.json
+train --output report --resume auto --json >resumed.json
+top1() { sed -n 's/.*"val_top1":\([0-9.]*\).*/\1/p' "$1"; }
+[ -n "$(top1 resumed.json)" ] && [ "$(top1 resumed.json)" = "$(top1 whole.json)" ] ||
+    fail "a resumed run reports another best"
+
+# weights of another architecture than the one asked for are refused, and taken when none is
+code=0
+"$TAGINE" train --data photos --model vit_small_patch16_224 --initial-checkpoint whole/model --epochs 1 \
+    --threads 1 --cpu-isa avx2 --quiet --output start >/dev/null 2>message || code=$?
+[ $code = 2 ] && grep -q -- "--model" message || fail "another architecture gave exit code $code"
+# shellcheck disable=SC2086
+"$TAGINE" train --data photos --initial-checkpoint whole/model --epochs 1 --batch-size 8 --threads 1 \
+    --cpu-isa avx2 --quiet --output start >/dev/null || fail "--initial-checkpoint alone"
+
 # a fresh start in a used folder is refused, and so are classes with other names
 code=0
 train --output whole >/dev/null 2>message || code=$?
