@@ -8,15 +8,14 @@
 #include <string.h>
 
 typedef struct slot {
-    tg_trace_totals totals[TG_TRACE_NAMES];
+    tg_trace_totals totals[TG_TRACE_KEYS];
+    size_t key_count;
     tg_trace_span *ring;
     size_t ring_size;
     uint64_t recorded; /* spans since reset; the ring holds the last ring_size */
 } slot;
 
 struct tg_trace {
-    const char *names[TG_TRACE_NAMES];
-    int name_count;
     int threads;
     slot *slots;
 };
@@ -58,21 +57,6 @@ void tg_trace_free(tg_trace *trace)
     free(trace);
 }
 
-int tg_trace_register(tg_trace *trace, const char *name)
-{
-    for (int id = 0; id < trace->name_count; id++)
-        if (strcmp(trace->names[id], name) == 0)
-            return id;
-    assert(trace->name_count < TG_TRACE_NAMES);
-    trace->names[trace->name_count] = name;
-    return trace->name_count++;
-}
-
-int tg_trace_name_count(const tg_trace *trace)
-{
-    return trace->name_count;
-}
-
 void tg_trace_attach(tg_trace *trace, int thread)
 {
     assert(!trace || (thread >= 0 && thread < trace->threads));
@@ -84,34 +68,60 @@ int64_t tg_trace_begin(void)
     return current ? tg_clock_ns() : 0;
 }
 
-void tg_trace_end(int id, int64_t begin_ns, double flops, double bytes)
+/* Shapes first: they differ more often than names do, and are cheaper to compare. */
+static int same_key(const tg_trace_key *a, const tg_trace_key *b)
+{
+    return memcmp(a->shape, b->shape, sizeof a->shape) == 0 &&
+           (a->name == b->name || strcmp(a->name, b->name) == 0);
+}
+
+/* The entry of `key` among `*count`, added when it is new; the last place is kept for all that find
+ * none. */
+static tg_trace_totals *entry_of(tg_trace_totals *totals, size_t *count, const tg_trace_key *key)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (same_key(&totals[i].key, key))
+            return &totals[i];
+    if (*count == TG_TRACE_KEYS)
+        return &totals[TG_TRACE_KEYS - 1];
+    tg_trace_totals *added = &totals[(*count)++];
+    *added = (tg_trace_totals){.key = *key};
+    if (*count == TG_TRACE_KEYS)
+        added->key = (tg_trace_key){.name = TG_TRACE_MORE};
+    return added;
+}
+
+void tg_trace_end(const tg_trace_key *key, int64_t begin_ns, double flops, double bytes)
 {
     slot *s = current;
     if (!s || !begin_ns)
         return;
     int64_t end_ns = tg_clock_ns();
-    tg_trace_totals *total = &s->totals[id];
+    tg_trace_totals *total = entry_of(s->totals, &s->key_count, key);
     total->calls++;
     total->ns += end_ns - begin_ns;
     total->flops += flops;
     total->bytes += bytes;
     if (s->ring_size)
         s->ring[s->recorded % s->ring_size] =
-            (tg_trace_span){.id = id, .begin_ns = begin_ns, .end_ns = end_ns};
+            (tg_trace_span){.key = *key, .begin_ns = begin_ns, .end_ns = end_ns};
     s->recorded++;
 }
 
-tg_trace_totals tg_trace_total(const tg_trace *trace, int id)
+size_t tg_trace_collect(const tg_trace *trace, tg_trace_totals out[TG_TRACE_KEYS])
 {
-    tg_trace_totals sum = {.name = trace->names[id]};
+    size_t count = 0;
     for (int t = 0; t < trace->threads; t++) {
-        const tg_trace_totals *part = &trace->slots[t].totals[id];
-        sum.calls += part->calls;
-        sum.ns += part->ns;
-        sum.flops += part->flops;
-        sum.bytes += part->bytes;
+        const slot *s = &trace->slots[t];
+        for (size_t i = 0; i < s->key_count; i++) {
+            tg_trace_totals *sum = entry_of(out, &count, &s->totals[i].key);
+            sum->calls += s->totals[i].calls;
+            sum->ns += s->totals[i].ns;
+            sum->flops += s->totals[i].flops;
+            sum->bytes += s->totals[i].bytes;
+        }
     }
-    return sum;
+    return count;
 }
 
 size_t tg_trace_spans(const tg_trace *trace, int thread, tg_trace_span *out, size_t capacity)
@@ -127,7 +137,7 @@ size_t tg_trace_spans(const tg_trace *trace, int thread, tg_trace_span *out, siz
 void tg_trace_reset(tg_trace *trace)
 {
     for (int t = 0; t < trace->threads; t++) {
-        memset(trace->slots[t].totals, 0, sizeof trace->slots[t].totals);
+        trace->slots[t].key_count = 0;
         trace->slots[t].recorded = 0;
     }
 }

@@ -1,16 +1,18 @@
-/* trace.h - where the time goes: spans added up per name and thread, the last ones kept in a ring.
+/* trace.h - where the time goes: spans added up per key and thread, the last ones kept in a ring.
  *
- * A program registers names ("forward", "linear.forward", ...) and attaches its threads; a thread
- * that is not attached records nothing and pays one thread-local load per begin and per end.
+ * A key is a name ("linear_forward") and a shape, which tells apart calls of one name whose work
+ * differs. A thread that is attached to a trace records; one that is not records nothing and pays
+ * one thread-local load per begin and per end.
  *
  *   int64_t begin = tg_trace_begin();
  *   ... work ...
- *   tg_trace_end(id, begin, flops, bytes);
+ *   tg_trace_end(&(tg_trace_key){.name = "linear_forward", .shape = {R, in, out}}, begin, flops, bytes);
  *
  * Spans may nest; each counts its whole time, so a parent's total includes its children's.
  *
- * Memory  tg_trace_new allocates everything (heap); recording allocates nothing.
- * Errors  TG_ERROR_MACHINE when memory is short. More than TG_TRACE_NAMES names is an assert.
+ * Memory  tg_trace_new allocates everything (heap); recording allocates nothing. A thread keeps
+ *         TG_TRACE_KEYS keys; all later ones are counted together under TG_TRACE_MORE.
+ * Errors  TG_ERROR_MACHINE when memory is short.
  * Threads each attached thread writes its own slot without locks. Read totals and spans while
  *         attached threads are quiet (between steps).
  */
@@ -22,19 +24,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TG_TRACE_NAMES 128
+enum { TG_TRACE_KEYS = 128, TG_TRACE_DIMENSIONS = 4 };
+#define TG_TRACE_MORE "(more)"
 
 typedef struct tg_trace tg_trace;
 
+typedef struct tg_trace_key {
+    const char *name;                  /* borrowed for the trace's life; compared by its letters */
+    size_t shape[TG_TRACE_DIMENSIONS]; /* unused ones 0 */
+} tg_trace_key;
+
 typedef struct tg_trace_totals {
-    const char *name; /* as registered */
+    tg_trace_key key;
     uint64_t calls;
     int64_t ns;
     double flops, bytes; /* as given to tg_trace_end */
 } tg_trace_totals;
 
 typedef struct tg_trace_span {
-    int32_t id;
+    tg_trace_key key;
     int64_t begin_ns, end_ns; /* tg_clock_ns */
 } tg_trace_span;
 
@@ -43,23 +51,21 @@ tg_status tg_trace_new(int threads, size_t ring_spans, tg_trace **out) TG_MUST_C
 /* Threads must be detached first. */
 void tg_trace_free(tg_trace *trace);
 
-/* The id of a name, registered now if it is new. `name` is borrowed for the trace's life. */
-int tg_trace_register(tg_trace *trace, const char *name);
-int tg_trace_name_count(const tg_trace *trace);
-
 /* This thread records as thread number `thread` from now on; NULL detaches it. */
 void tg_trace_attach(tg_trace *trace, int thread);
 
 /* Now, or 0 when this thread is not attached. */
 int64_t tg_trace_begin(void);
 /* Adds a span that began at `begin_ns`; nothing when that is 0. */
-void tg_trace_end(int id, int64_t begin_ns, double flops, double bytes);
+void tg_trace_end(const tg_trace_key *key, int64_t begin_ns, double flops, double bytes);
 
-/* Sums over threads. */
-tg_trace_totals tg_trace_total(const tg_trace *trace, int id);
+/* Sums over threads, one entry a key, in the order of first appearance (threads in order of their
+ * numbers). Writes at most TG_TRACE_KEYS entries and returns how many; keys beyond that are counted
+ * under TG_TRACE_MORE. */
+size_t tg_trace_collect(const tg_trace *trace, tg_trace_totals out[TG_TRACE_KEYS]);
 /* Copies the last spans of one thread, oldest first, at most `capacity`; returns how many. */
 size_t tg_trace_spans(const tg_trace *trace, int thread, tg_trace_span *out, size_t capacity);
-/* Forgets totals and spans, keeps names. */
+/* Forgets keys, totals and spans. */
 void tg_trace_reset(tg_trace *trace);
 
 #endif
