@@ -1,6 +1,7 @@
 /* tagine bench train, distill, infer: whole steps on this machine, against its own peak. */
 #include "base/json_writer.h"
 #include "base/number.h"
+#include "cli/bench_profile.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/options_infer.h"
@@ -16,6 +17,7 @@ typedef struct bench_settings {
     const char *teacher;
     int64_t batch_size, steps, warmup;
     int amp_dtype;
+    bool profile;
 } bench_settings;
 
 #define AT(field) offsetof(bench_settings, field)
@@ -45,10 +47,16 @@ typedef struct bench_settings {
          .help = "steps before them that are not timed",                                           \
          .low = 0,                                                                                 \
          .high = 1e6},                                                                             \
+        {.name = "amp-dtype",                                                                      \
+         .type = TG_OPTION_CHOICE,                                                                 \
+         .offset = AT(amp_dtype),                                                                  \
+         .initial = "bfloat16",                                                                    \
+         .choices = tg_amp_dtype_names,                                                            \
+         .metavar = "TYPE",                                                                        \
+         .help = "type of activations and products"},                                              \
     {                                                                                              \
-        .name = "amp-dtype", .type = TG_OPTION_CHOICE, .offset = AT(amp_dtype),                    \
-        .initial = "bfloat16", .choices = tg_amp_dtype_names, .metavar = "TYPE",                   \
-        .help = "type of activations and products"                                                 \
+        .name = "profile", .type = TG_OPTION_BOOL, .offset = AT(profile), .initial = "false",      \
+        .help = "then run as many steps again with every operation timed, and list them"           \
     }
 
 static const tg_option TRAIN_OPTIONS[] = {STEP_OPTIONS("32")};
@@ -109,6 +117,7 @@ static void print_json(const bench_settings *s, const char *teacher, const tg_be
     tg_json_put_double(&w, "forward_s", r->forward_s);
     tg_json_put_double(&w, "backward_s", r->backward_s);
     tg_json_put_double(&w, "optimizer_s", r->optimizer_s);
+    tg_bench_profile_put(&w, &r->profile, r->matmul_peak_flops_per_s);
     tg_json_end_object(&w);
     tg_text_append_char(out, '\n');
 }
@@ -146,6 +155,7 @@ static void print_text(const bench_settings *s, const char *teacher, const tg_be
         "  memory, peak  %10.1f MiB\n",
         1e-9 * r->flops_per_s, 1e-9 * r->flops_per_image, 1e-9 * r->matmul_peak_flops_per_s,
         100 * r->flops_per_s / r->matmul_peak_flops_per_s, (double)r->peak_rss_bytes / 0x1p20);
+    tg_bench_profile_append(out, &r->profile, r->matmul_peak_flops_per_s);
 }
 
 static void show_progress(void *user, uint64_t done, uint64_t total)
@@ -177,6 +187,7 @@ static tg_status run_kind(const tg_invocation *invocation, tg_bench_kind kind)
                                       .dtype = s->amp_dtype == 0 ? TG_BF16 : TG_F32,
                                       .threads = tg_invocation_threads(invocation),
                                       .cpu_cap = (tg_cpu_level)invocation->common->cpu_isa,
+                                      .profile = s->profile,
                                       .progress = show_progress,
                                       .stop = wants_stop,
                                       .user = &start_ns};
@@ -212,7 +223,16 @@ static tg_status run_infer(const tg_invocation *invocation)
     "against the\nbest large matrix product of this machine in the same type, measured in the "    \
     "same "                                                                                        \
     "run (two\nseconds). With --json: {\"images_per_s\", \"step_s\", \"flops_per_s\", "            \
-    "\"matmul_peak_flops_per_s\",\n\"peak_share\", \"peak_rss_mib\", ...}."
+    "\"matmul_peak_flops_per_s\",\n\"peak_share\", \"peak_rss_mib\", ...}."                        \
+    "\n\n--profile adds where the time goes: one row for each operation and shape of its "         \
+    "arguments "                                                                                   \
+    "(rows x\nin x out of products, images x queries x keys x width of attention), with calls "    \
+    "and "                                                                                         \
+    "time a step,\nFLOP/s of products as carried out, bytes/s of row operations (each array once " \
+    "a "                                                                                           \
+    "read or write), and\nin 'other' what lies between the operations; the rows add up to the "    \
+    "step. "                                                                                       \
+    "With --json in\n\"operations\"."
 
 const tg_command tg_command_bench_train = {
     .name = "bench train",

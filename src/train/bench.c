@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "kern/peak.h"
+#include "kern/traced.h"
 #include "os/clock.h"
 #include "os/memory.h"
 #include "train/step.h"
@@ -27,6 +28,7 @@ typedef enum bench_part {
 typedef struct bench {
     const tg_bench_options *options;
     tg_stream *stream;
+    tg_kern traced; /* only with a profile */
     const tg_kern *kern;
     tg_dtype dtype;
     tg_network student, teacher;
@@ -144,6 +146,10 @@ static tg_status prepare(bench *b)
     const tg_bench_options *o = b->options;
     TG_TRY(tg_stream_open_cpu(o->threads, o->cpu_cap, &b->stream));
     b->kern = tg_kern_select(b->stream);
+    if (o->profile) {
+        b->traced = tg_kern_traced(b->stream);
+        b->kern = &b->traced;
+    }
     b->dtype = o->dtype;
     if (o->dtype == TG_BF16 && !tg_stream_has_bf16(b->stream)) {
         tg_log_info("this machine does not compute in bfloat16; float32 is used");
@@ -200,18 +206,58 @@ static tg_status time_step(bench *b, int64_t at, double *first_s)
     return TG_OK;
 }
 
-static tg_status run_steps(bench *b, double *out_first_s)
+/* After step number `at` of all, timed or not. */
+static tg_status tell(const bench *b, int64_t at)
 {
     const tg_bench_options *o = b->options;
-    int64_t total = o->warmup + o->steps;
-    for (int64_t at = 0; at < total; at++) {
+    int64_t total = o->warmup + o->steps * (o->profile ? 2 : 1);
+    if (o->progress)
+        o->progress(o->user, (uint64_t)at + 1, (uint64_t)total);
+    if (o->stop && o->stop(o->user))
+        return tg_fail(TG_ERROR_STOPPED, "stopped by a signal");
+    return TG_OK;
+}
+
+static tg_status run_steps(bench *b, double *out_first_s)
+{
+    for (int64_t at = 0; at < b->options->warmup + b->options->steps; at++) {
         TG_TRY(time_step(b, at, out_first_s));
-        if (o->progress)
-            o->progress(o->user, (uint64_t)at + 1, (uint64_t)total);
-        if (o->stop && o->stop(o->user))
-            return tg_fail(TG_ERROR_STOPPED, "stopped by a signal");
+        TG_TRY(tell(b, at));
     }
     return TG_OK;
+}
+
+static int longer_first(const void *a, const void *b)
+{
+    const tg_trace_totals *x = a, *y = b;
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* The steps once more with this thread attached, which makes the traced table record. */
+static tg_status run_profile(bench *b, tg_bench_profile *out)
+{
+    const tg_bench_options *o = b->options;
+    tg_step_phases phases;
+    tg_trace *trace = NULL;
+    tg_status status = TG_OK;
+    if (!o->profile)
+        return TG_OK;
+    TG_TRY(tg_trace_new(1, 0, &trace));
+    for (int64_t i = 0; i < o->steps; i++) {
+        tg_trace_attach(trace, 0);
+        int64_t start = tg_clock_ns();
+        status = run_step(b, &phases);
+        out->seconds += tg_clock_seconds(tg_clock_ns() - start);
+        tg_trace_attach(NULL, 0);
+        TG_TRY_GOTO(status, free_trace);
+        TG_TRY_GOTO(tell(b, o->warmup + o->steps + i), free_trace);
+    }
+    out->steps = o->steps;
+    out->operation_count = tg_trace_collect(trace, out->operations);
+    qsort(out->operations, out->operation_count, sizeof *out->operations, longer_first);
+free_trace:
+    tg_trace_free(trace);
+    return status;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -280,6 +326,7 @@ tg_status tg_bench_run(const tg_bench_options *options, tg_bench_result *out)
     tg_status status;
     TG_TRY_GOTO(prepare(&b), release_bench);
     TG_TRY_GOTO(run_steps(&b, &result.first_step_s), release_bench);
+    TG_TRY_GOTO(run_profile(&b, &result.profile), release_bench);
     summarise(&b, &result);
     release(&b);
     TG_TRY_GOTO(tg_kern_peak(b.stream, b.dtype, &result.matmul_peak_flops_per_s), release_bench);

@@ -9,6 +9,10 @@
  *          distillation.
  * Peak     the machine's best large matrix product of the same type (kern/peak.h), measured right
  *          after the steps, whose memory is given back before; peak_rss_bytes is read earlier.
+ * Account  with `profile` the same steps run again after the timed ones, this time with a span around
+ *          every operation (kern/traced.h). Only their sum is compared with them: their median goes
+ *          nowhere. The timed steps then compute through the same table at rest, two thread-local
+ *          loads an operation.
  * Errors   TG_ERROR_USAGE, TG_ERROR_INPUT for models; TG_ERROR_MACHINE; TG_ERROR_STOPPED.
  * Threads  one at a time.
  */
@@ -16,6 +20,7 @@
 #define TG_TRAIN_BENCH_H
 
 #include "infer/network.h"
+#include "trace/trace.h"
 
 #include <stdint.h>
 
@@ -31,10 +36,20 @@ typedef struct tg_bench_options {
     tg_dtype dtype;        /* TG_BF16 becomes TG_F32 where the machine lacks it */
     int threads;
     tg_cpu_level cpu_cap;
+    bool profile; /* account for every operation, in `steps` more steps */
     void (*progress)(void *user, uint64_t done, uint64_t total); /* or NULL */
     int (*stop)(void *user);                                     /* or NULL */
     void *user;
 } tg_bench_options;
+
+/* Where the time of `steps` steps went; what no operation took is seconds minus their sum. */
+typedef struct tg_bench_profile {
+    int64_t steps;  /* 0: none was asked for */
+    double seconds; /* of all steps together */
+    size_t operation_count;
+    tg_trace_totals
+        operations[TG_TRACE_KEYS]; /* of all steps; longest first; keys in kern/traced.h */
+} tg_bench_profile;
 
 typedef struct tg_bench_result {
     char architecture[64];
@@ -47,6 +62,7 @@ typedef struct tg_bench_result {
     double teacher_s, forward_s, backward_s, optimizer_s;
     double flops_per_image, images_per_s, flops_per_s, matmul_peak_flops_per_s;
     uint64_t peak_rss_bytes;
+    tg_bench_profile profile;
 } tg_bench_result;
 
 tg_status tg_bench_run(const tg_bench_options *options, tg_bench_result *out) TG_MUST_CHECK;

@@ -44,6 +44,33 @@ grep -q '"teacher_s":null' train.json || fault "a teacher's time without teacher
 # shellcheck disable=SC2086
 "$TAGINE" bench infer --quiet $small --threads 1 --steps 2 >text || fault "bench infer failed"
 grep -q "share of peak" text || fault "no share of the peak: $(cat text)"
+# the account: rows for what a step is made of, in shares that add up; none unless it is asked for
+# shellcheck disable=SC2086
+"$TAGINE" bench train --json --quiet $small --batch-size 4 --threads 1 --steps 3 --profile >profile.json ||
+    fault "bench train --profile failed"
+grep -q operations train.json && fault "an account that nobody asked for"
+sed 's/.*"operations":\[//; s/\].*//; s/},{/}\n{/g' profile.json >rows
+for operation in linear_forward linear_backward_input linear_backward_weight mlp_forward mlp_backward \
+    attention_forward attention_backward norm_forward norm_backward patch tokens_assemble cross_entropy adamw \
+    weight_refresh; do
+    grep -q "^{\"operation\":\"$operation\"" rows || fault "no $operation in the account"
+done
+tail -n 1 rows | grep -q '^{"operation":"other","shape":"","calls":null' || fault "no row 'other' at the end"
+# value of a key in every row, one a line
+column() { sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" rows; }
+column share | awk '{ sum += $1; if ($1 < 0) exit 1 } END { exit !((sum - 1) ^ 2 < 1e-12) }' || fault "shares: $(cat rows)"
+column step_s | awk -v step="$(value profile_step_s profile.json)" '{ sum += $1 } END { exit !((sum / step - 1) ^ 2 < 1e-12) }' ||
+    fault "times: $(cat rows)"
+# what lies between the operations is little even in steps of a millisecond
+holds "$(column share | tail -n 1) < 0.5" "the account's rest"
+grep '"operation":"mlp_backward","shape":"68x64x256","calls":1,' rows | grep -q '"flops_per_s":[0-9].*"bytes_per_s":null' ||
+    fault "mlp_backward: $(grep mlp_backward rows)"
+grep '"operation":"adamw"' rows | grep -q '"flops_per_s":null,"peak_share":null,"bytes_per_s":[0-9]' ||
+    fault "adamw: $(grep adamw rows)"
+# shellcheck disable=SC2086
+"$TAGINE" bench infer --quiet $small --threads 1 --steps 2 --profile >text || fault "bench infer --profile failed"
+grep -q "^  operation  *shape  *calls" text && grep -q "^  other  *[0-9]" text || fault "no account: $(cat text)"
+
 # a model pretrained without labels is trained with a head
 "$TAGINE" bench train --json --quiet --model vit_small_patch14_dinov2 --img-size 28 --depth 1 --batch-size 2 \
     --threads 1 --steps 1 --warmup 0 >/dev/null || fault "no head for a model without classes"
