@@ -14,7 +14,9 @@
  *          the process is never ended.
  * Memory   A predictor owns everything it hands out; names live until it is closed.
  * Threads  One thread at a time per predictor; several predictors may work at once. tagine_error()
- *          belongs to the calling thread.
+ *          belongs to the calling thread. Every call leaves its thread's floating-point environment
+ *          (rounding, exception masks and flags, subnormals) and the size of its OpenMP team as it
+ *          found them; the team's other threads compute with subnormals taken for zero from then on.
  */
 #ifndef TAGINE_TAGINE_H
 #define TAGINE_TAGINE_H

@@ -13,9 +13,22 @@
 
 #include "base/status.h"
 
+#include <fenv.h>
 #include <stddef.h>
 
 typedef struct tg_stream tg_stream;
+
+/* What computing changes on the thread that asks for it: rounding, exception masks and flags,
+ * subnormal numbers, and the size of its OpenMP team. A program may leave it changed; a library
+ * brackets each call with enter and leave, and its caller finds everything as it was. The other
+ * threads of the team keep our mode. Do not nest; enter and leave on one thread. */
+typedef struct tg_caller_mode {
+    fenv_t environment;
+    int team;
+} tg_caller_mode;
+/* Saves the caller's mode and sets ours: to nearest, nothing trapped, subnormals are zero. */
+void tg_caller_mode_enter(tg_caller_mode *out_saved);
+void tg_caller_mode_leave(const tg_caller_mode *saved);
 
 /* What the CPU's instruction set allows; a higher level includes the lower ones. */
 typedef enum tg_cpu_level {
@@ -36,7 +49,10 @@ tg_cpu_level tg_cpu_level_detect(void);
 
 /* Opens a CPU stream of `threads` compute threads (>= 1). `cap` limits the instruction set: the
  * level used is min(cap, detected); it also caps oneDNN, whose cap is global to the process and can
- * only be set before its first primitive (a later different cap is an error). */
+ * only be set before its first primitive (a later different cap is an error). The calling thread is
+ * left computing in our mode (tg_caller_mode). TG_ERROR_MACHINE when the machine refuses that many
+ * threads of the default stack size: found by starting them, because the OpenMP runtime would end
+ * the process. */
 tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out) TG_MUST_CHECK;
 void tg_stream_close(tg_stream *stream);
 

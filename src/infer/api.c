@@ -50,7 +50,10 @@ tagine_status tagine_predictor_open(const char *model, const tagine_options *opt
     tagine_predictor *predictor = calloc(1, sizeof *predictor);
     if (!predictor)
         return public_status(tg_fail(TG_ERROR_MACHINE, "out of memory"));
+    tg_caller_mode caller;
+    tg_caller_mode_enter(&caller);
     tg_status status = open_predictor(model, options, predictor);
+    tg_caller_mode_leave(&caller);
     if (status < 0) {
         tagine_predictor_close(predictor);
         return public_status(status);
@@ -106,16 +109,26 @@ static tg_status answer(tagine_predictor *predictor, size_t top, tagine_predicti
 tagine_status tagine_predict_file(tagine_predictor *predictor, const char *path, size_t top,
                                   tagine_prediction *out, size_t *out_count)
 {
+    tg_caller_mode caller;
+    tg_caller_mode_enter(&caller);
     tg_status status = tg_engine_prepare_file(predictor->engine, 0, path, NULL);
-    return public_status(status < 0 ? status : answer(predictor, top, out, out_count));
+    if (status == TG_OK)
+        status = answer(predictor, top, out, out_count);
+    tg_caller_mode_leave(&caller);
+    return public_status(status);
 }
 
 tagine_status tagine_predict_bytes(tagine_predictor *predictor, const void *bytes,
                                    size_t byte_count, size_t top, tagine_prediction *out,
                                    size_t *out_count)
 {
+    tg_caller_mode caller;
+    tg_caller_mode_enter(&caller);
     tg_status status = tg_engine_prepare_bytes(predictor->engine, 0, bytes, byte_count, NULL);
-    return public_status(status < 0 ? status : answer(predictor, top, out, out_count));
+    if (status == TG_OK)
+        status = answer(predictor, top, out, out_count);
+    tg_caller_mode_leave(&caller);
+    return public_status(status);
 }
 
 const char *tagine_error(void)

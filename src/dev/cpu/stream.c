@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 
+#include <fenv.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -60,15 +61,66 @@ static tg_status fix_cap(tg_cpu_level level)
     return status;
 }
 
-/* Values below the normal range would slow every operation down by up to 100 times. */
-static void flush_subnormals_to_zero(int threads)
+/* Rounds to nearest, traps nothing, and takes values below the normal range for zero: they would
+ * slow every operation down by up to 100 times. */
+static void set_float_mode(void)
 {
 #if defined(__SSE__)
-#pragma omp parallel num_threads(threads)
-    _mm_setcsr(_mm_getcsr() | 0x8040);
-#else
-    (void)threads;
+    _mm_setcsr(0x1F80 | 0x8040); /* all masked; flush to zero, denormals are zero */
 #endif
+}
+
+static void set_team_float_mode(int threads)
+{
+#pragma omp parallel num_threads(threads)
+    set_float_mode();
+}
+
+void tg_caller_mode_enter(tg_caller_mode *out_saved)
+{
+    out_saved->team = omp_get_max_threads();
+    (void)feholdexcept(&out_saved->environment);
+    (void)fesetround(FE_TONEAREST);
+    set_float_mode();
+}
+
+void tg_caller_mode_leave(const tg_caller_mode *saved)
+{
+    (void)fesetenv(&saved->environment);
+    omp_set_num_threads(saved->team);
+}
+
+static void *wait_for_end(void *gate)
+{
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+/* The OpenMP runtime ends the process when it cannot start a thread, so the whole team is started
+ * once before it: all at the same time, held by a lock that is open at the end. */
+static tg_status try_threads(int threads)
+{
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    int started = 0, wanted = threads - 1, error = 0;
+    pthread_t *team = calloc((size_t)threads, sizeof *team);
+    if (!team)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d threads", threads);
+    pthread_mutex_lock(&gate);
+    while (started < wanted &&
+           (error = pthread_create(&team[started], NULL, wait_for_end, &gate)) == 0)
+        started++;
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < started; i++)
+        pthread_join(team[i], NULL);
+    free(team);
+    if (error != 0)
+        return tg_fail(TG_ERROR_MACHINE,
+                       "cannot start compute thread %d of %d: %s; ask for fewer --threads, or "
+                       "raise the limit on processes (ulimit -u, pids of the cgroup) or on memory "
+                       "(ulimit -v; each thread has a stack of ulimit -s)",
+                       started + 2, threads, strerrordesc_np(error));
+    return TG_OK;
 }
 
 tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out)
@@ -77,6 +129,7 @@ tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out)
         return tg_fail(TG_ERROR_USAGE, "%d compute threads: at least 1 is needed", threads);
     tg_cpu_level detected = tg_cpu_level_detect();
     tg_cpu_level level = cap < detected ? cap : detected;
+    TG_TRY(try_threads(threads));
     TG_TRY(fix_cap(level));
     tg_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
@@ -84,7 +137,7 @@ tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out)
     stream->threads = threads;
     stream->level = level;
     tg_stream_enter(stream);
-    flush_subnormals_to_zero(threads);
+    set_team_float_mode(threads);
     tg_status status;
     TG_TRY_GOTO(tg_dnnl_status(dnnl_engine_create(&stream->engine, dnnl_cpu, 0), "open the CPU"),
                 close_stream);
