@@ -11,7 +11,9 @@ if(NOT TAGINE_SANITIZE)
   add_library(tagine_shared SHARED ${tagine_object_files})
   target_link_libraries(tagine_shared PRIVATE ${tagine_libraries})
   set_target_properties(tagine_shared PROPERTIES OUTPUT_NAME tagine VERSION ${PROJECT_VERSION}
-    SOVERSION ${PROJECT_VERSION_MAJOR})
+    SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS "${CMAKE_SOURCE_DIR}/cmake/tagine.map")
+  target_link_options(tagine_shared PRIVATE
+    "LINKER:--version-script=${CMAKE_SOURCE_DIR}/cmake/tagine.map")
   install(TARGETS tagine_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # An installed tree is complete: the program runs from it, and a C program finds libtagine through
-# pkg-config, links it shared and static, and runs.
+# pkg-config, links it shared and static, and runs; the shared library exports the public header and
+# nothing else.
 set -eu
 if [ -n "${TAGINE_SANITIZE:-}" ]; then
     echo "skipped: a sanitizer build is not installed"
@@ -17,6 +18,11 @@ libraries=$(dirname "$(dirname "$pc")")
 for file in libtagine.a libtagine.so; do
     [ -e "$libraries/$file" ] || { echo "no $file installed"; exit 1; }
 done
+sed 's|/\*.*||; /^ \*/d' "$work/usr/include/tagine/tagine.h" | grep -o 'tagine_[a-z_]*(' | tr -d '(' | sort >"$work/declared"
+nm -D --defined-only "$libraries/libtagine.so" | awk '{ print $NF }' | sort >"$work/exported"
+[ -s "$work/declared" ] || { echo "no function found in tagine.h"; exit 1; }
+diff "$work/declared" "$work/exported" || { echo "exports (>) are not what tagine.h declares (<)"; exit 1; }
+
 if [ -n "${TAGINE:-}" ]; then
     "$work/usr/bin/tagine" --version
 fi
@@ -26,10 +32,12 @@ mv "$work/usr" "$work/moved"
 libraries=$work/moved${libraries#"$work/usr"}
 export PKG_CONFIG_PATH="$libraries/pkgconfig"
 cat >"$work/use.c" <<'C'
-int tg_status_exit_code(int status);
+#include <tagine/tagine.h>
 int main(void)
 {
-    return tg_status_exit_code(-3) == 3 ? 0 : 1;
+    tagine_predictor *predictor;
+    tagine_status status = tagine_predictor_open("/nowhere", NULL, &predictor);
+    return status == TAGINE_INPUT && tagine_error()[0] ? 0 : 1;
 }
 C
 # shellcheck disable=SC2046  # lists of words
