@@ -6,7 +6,8 @@
 Needs torch, timm, transformers and safetensors from PyPI; the tests need none of them. Everything is
 computed in float64 on the CPU and rounded once to float32, so a file holds the true value of the
 formula and the limits of the tests are about our rounding alone. index.json also records how far
-PyTorch's own float32 is from these values. The formulas are written down in docs/NUMERICS.md.
+PyTorch's own float32 and its bfloat16 autocast are from these values. The formulas are written down in
+docs/NUMERICS.md.
 
 Files
     index.json                   the cases; field names of "config" are those of src/model/config.h
@@ -157,8 +158,13 @@ def relative(a, b):
     return ((a.double() - b.double()).abs().max() / b.double().abs().max().clamp_min(1e-30)).item()
 
 
+def under_autocast(evaluate, *arguments):
+    with torch.autocast("cpu", torch.bfloat16):
+        return evaluate(*arguments, torch.float32)
+
+
 def worst(single, double):
-    """Largest difference of PyTorch's float32 from float64, relative to each tensor's largest.
+    """Largest difference of PyTorch's narrow types from float64, relative to each tensor's largest.
     Gradients that are zero by symmetry (the bias of keys) have no scale and are left out."""
     return {
         "output": max(relative(single[k], v) for k, v in double.items() if not k.startswith("grad/")),
@@ -181,11 +187,13 @@ def model_case(name, c, seed, folder):
     fill(model, generator)
     data = random_inputs(c, generator)
     single = evaluate(model, c, data, torch.float32)
+    half = under_autocast(evaluate, model, c, data)
     double = evaluate(model, c, data, torch.float64)
     weights = {f"weight/{n}": p.bfloat16() for n, p in model.named_parameters()}
     save_file(packed(weights | data | rounded(double)), folder / f"{name}.safetensors")
     return {"name": name, "config": c, "batch": len(data["image"]), "file": f"{name}.safetensors",
-            "torch_float32_error": worst(single, double)}
+            "torch_float32_error": worst(single, double),
+            "torch_bfloat16_error": worst(half, double)}
 
 
 # --------------------------------------------------------------------------------- Hugging Face
@@ -241,6 +249,7 @@ def hf_case(name, model, c, seed, folder):
     model = model.float()
     model.save_pretrained(folder / name)
     single = hf_evaluate(model, c, data, torch.float32)
+    half = under_autocast(hf_evaluate, model, c, data)
     double = hf_evaluate(model, c, data, torch.float64)
     with torch.no_grad():
         for n, p in model.named_parameters():
@@ -250,7 +259,8 @@ def hf_case(name, model, c, seed, folder):
     save_file(packed(data | outputs), folder / f"{name}.safetensors")
     return {"name": name, "config": c, "batch": len(data["image"]), "file": f"{name}.safetensors",
             "weights": name, "gradients": f"{name}_grad",
-            "torch_float32_error": worst(single, double)}
+            "torch_float32_error": worst(single, double),
+            "torch_bfloat16_error": worst(half, double)}
 
 
 # ------------------------------------------------------------------------------------- training

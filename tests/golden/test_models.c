@@ -1,6 +1,6 @@
 /* Eleven small models of timm and three of transformers, read from their own folders, give PyTorch's
- * logits, features and gradients of every parameter, with the reference table and with the fast one
- * (limits: docs/NUMERICS.md). */
+ * logits, features and gradients of every parameter, with the reference table and with the fast one, in
+ * float32 and in bfloat16 (limits: docs/NUMERICS.md). */
 #include "support/check.h"
 #include "support/device.h"
 #include "support/golden.h"
@@ -26,6 +26,8 @@ typedef struct scene {
     float *params, *image;
     float *grads, *want_grads; /* ours; PyTorch's */
     const tg_kern *kern;
+    tg_dtype dtype;
+    double forward_limit, backward_limit;
     tg_vit *vit;
 } scene;
 
@@ -62,10 +64,15 @@ static void read_parameters(scene *s, const tg_json_node *model)
     s->want_grads = read_folder(s, tg_golden_string(model, "gradients"));
 }
 
-static void scene_open(scene *s, const tg_json_node *model, const tg_kern *kern)
+static void scene_open(scene *s, const tg_json_node *model, const tg_kern *kern, tg_dtype dtype)
 {
     tg_json_node config;
-    *s = (scene){.name = tg_golden_string(model, "name"), .kern = kern};
+    bool narrow = dtype == TG_BF16;
+    *s = (scene){.name = tg_golden_string(model, "name"),
+                 .kern = kern,
+                 .dtype = dtype,
+                 .forward_limit = narrow ? TG_GOLDEN_BF16_FORWARD : TG_GOLDEN_FORWARD,
+                 .backward_limit = narrow ? TG_GOLDEN_BF16_BACKWARD : TG_GOLDEN_BACKWARD};
     assert_ok(tg_json_get_object(model, "config", TG_REQUIRED, &config, NULL));
     assert_ok(tg_json_get_size(model, "batch", TG_REQUIRED, &s->B));
     tg_golden_config(&config, &s->config);
@@ -73,13 +80,13 @@ static void scene_open(scene *s, const tg_json_node *model, const tg_kern *kern)
     tg_golden_open(tg_golden_string(model, "file"), &s->file);
     assert_ok(tg_vit_params(&s->config, &s->table));
     assert_ok(tg_arena_init(&s->data, 1 << 22, "golden tensors"));
-    size_t bytes = tg_vit_step_bytes(&s->config, s->B, TG_F32, TG_VIT_TRAIN);
+    size_t bytes = tg_vit_step_bytes(&s->config, s->B, dtype, TG_VIT_TRAIN);
     assert_ok(tg_arena_init(&s->step, bytes + (1 << 16), "a step"));
     read_parameters(s, model);
     s->image =
         tg_golden_tensor(&s->file, "image", s->B * 3 * s->config.img_h * s->config.img_w, &s->data);
     s->grads = tg_arena_alloc(&s->data, s->table.elements * sizeof *s->grads);
-    assert_ok(tg_vit_new(&s->config, kern, stream, TG_F32, true, s->params, &s->vit));
+    assert_ok(tg_vit_new(&s->config, kern, stream, dtype, true, s->params, &s->vit));
     assert_ok(tg_vit_refresh(s->vit));
 }
 
@@ -96,7 +103,8 @@ static void compare_with(const scene *s, const char *tensor, const float *got, c
                          size_t count, double limit)
 {
     char what[160];
-    snprintf(what, sizeof what, "%s (%s): %s", s->name, s->kern->name, tensor);
+    snprintf(what, sizeof what, "%s (%s, %s): %s", s->name, s->kern->name, tg_dtype_name(s->dtype),
+             tensor);
     assert_non_null(got);
     assert_close(got, want, count, 0, limit, what);
 }
@@ -111,10 +119,10 @@ static void inference_agrees(scene *s)
     const tg_vit_input input = {.B = s->B, .image = s->image};
     tg_vit_output out;
     assert_ok(tg_vit_forward(s->vit, &s->step, &input, TG_VIT_INFER, &out));
-    compare(s, "feature", out.feature, s->B * s->config.embed_dim, TG_GOLDEN_FORWARD);
+    compare(s, "feature", out.feature, s->B * s->config.embed_dim, s->forward_limit);
     const char *logits = s->config.dist_token ? "logits_eval" : "logits";
     if (s->K)
-        compare(s, logits, out.logits, s->B * s->K, TG_GOLDEN_FORWARD);
+        compare(s, logits, out.logits, s->B * s->K, s->forward_limit);
     else
         assert_null(out.logits);
     tg_arena_release(&s->step, 0);
@@ -172,23 +180,23 @@ static void gradients_agree(scene *s)
     tg_vit_backward_args args = {.grads = s->grads};
     poison(s);
     assert_ok(tg_vit_forward(s->vit, &s->step, &input, TG_VIT_TRAIN, &out));
-    compare(s, "feature", out.feature, s->B * s->config.embed_dim, TG_GOLDEN_FORWARD);
+    compare(s, "feature", out.feature, s->B * s->config.embed_dim, s->forward_limit);
     if (s->K)
-        compare(s, "logits", out.logits, s->B * s->K, TG_GOLDEN_FORWARD);
+        compare(s, "logits", out.logits, s->B * s->K, s->forward_limit);
     if (s->config.dist_token)
-        compare(s, "logits_dist", out.logits_dist, s->B * s->K, TG_GOLDEN_FORWARD);
+        compare(s, "logits_dist", out.logits_dist, s->B * s->K, s->forward_limit);
     float loss = (float)golden_loss(s, &out, &args);
-    compare(s, "loss", &loss, 1, TG_GOLDEN_FORWARD);
+    compare(s, "loss", &loss, 1, s->forward_limit);
     assert_ok(tg_vit_backward(s->vit, &s->step, &args));
     tg_arena_release(&s->step, 0);
     for (size_t i = 0; i < s->table.count; i++) {
         const tg_param *p = &s->table.items[i];
         compare_with(s, p->name, s->grads + p->offset, s->want_grads + p->offset, p->count,
-                     TG_GOLDEN_BACKWARD);
+                     s->backward_limit);
     }
 }
 
-static void every_model(const tg_kern *kern)
+static void every_model(const tg_kern *kern, tg_dtype dtype)
 {
     tg_json_node root = tg_json_root(&index_file), models;
     assert_ok(tg_json_get_array(&root, "models", TG_REQUIRED, &models, NULL));
@@ -196,7 +204,7 @@ static void every_model(const tg_kern *kern)
     for (size_t i = 0; i < tg_json_count(&models); i++) {
         tg_json_node model = tg_json_element(&models, i);
         scene s;
-        scene_open(&s, &model, kern);
+        scene_open(&s, &model, kern, dtype);
         inference_agrees(&s);
         gradients_agree(&s);
         scene_close(&s);
@@ -206,13 +214,16 @@ static void every_model(const tg_kern *kern)
 static void reference_table(void **state)
 {
     (void)state;
-    every_model(tg_kern_ref());
+    every_model(tg_kern_ref(), TG_F32);
+    every_model(tg_kern_ref(), TG_BF16);
 }
 
 static void selected_table(void **state)
 {
     (void)state;
-    every_model(tg_kern_select(stream));
+    every_model(tg_kern_select(stream), TG_F32);
+    if (tg_stream_has_bf16(stream))
+        every_model(tg_kern_select(stream), TG_BF16);
 }
 
 static int begin(void **state)

@@ -12,6 +12,8 @@
 /* Limits of docs/NUMERICS.md, relative to the largest magnitude of a tensor. */
 #define TG_GOLDEN_FORWARD 5e-6
 #define TG_GOLDEN_BACKWARD 1e-5
+#define TG_GOLDEN_BF16_FORWARD 2.5e-2
+#define TG_GOLDEN_BF16_BACKWARD 6e-2
 
 /* index.json; the caller ends it with tg_json_done. */
 void tg_golden_index(tg_json *out);
