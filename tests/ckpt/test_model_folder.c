@@ -385,6 +385,49 @@ static void other_networks_are_refused(void **state)
             "numbered");
 }
 
+static double crop_of(const char *text)
+{
+    tg_model_info info;
+    write_config(text);
+    assert_ok(tg_model_read_info(folder, &info));
+    double crop = info.preprocess.crop_pct;
+    tg_model_info_done(&info);
+    return crop;
+}
+
+/* Below a hundredth a photo would be resized to any size that a file asks for; above 1 there is nothing
+ * to crop from. Hugging Face says it in pixels. */
+static void the_crop_keeps_its_bounds(void **state)
+{
+    (void)state;
+#define TIMM(crop)                                                                                 \
+    "{\"architecture\":\"vit_tiny_patch16_224\",\"pretrained_cfg\":{\"crop_pct\":" crop "}}"
+    assert_true(crop_of(TIMM("0.01")) == TG_CROP_PCT_MIN);
+    assert_true(crop_of(TIMM("1")) == 1);
+    const char *outside[] = {TIMM("0.0099999"), TIMM("1.0000001"), TIMM("0"), TIMM("-0.5")};
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        refuses(outside[i], "crop_pct must be in [0.01, 1]");
+#undef TIMM
+
+    char processor[4200];
+    snprintf(processor, sizeof processor, "%s/preprocessor_config.json", folder);
+#define SIZES(size)                                                                                \
+    "{\"do_center_crop\":true,\"size\":{\"shortest_edge\":" size "},"                              \
+    "\"crop_size\":{\"height\":224,\"width\":224}}"
+    const char *sizes[] = {SIZES("224"), SIZES("22400"), SIZES("22401"), SIZES("223")};
+    const char *faults[] = {NULL, NULL, "below a hundredth", "larger than size"};
+    for (int i = 0; i < 4; i++) {
+        tg_model_info info;
+        assert_ok(tg_file_write(processor, sizes[i], strlen(sizes[i])));
+        if (!faults[i])
+            assert_true(crop_of("{\"model_type\":\"dinov2\"}") == (i ? 0.01 : 1));
+        else
+            assert_error(tg_model_read_info(folder, &info), TG_ERROR_INPUT, faults[i]);
+    }
+#undef SIZES
+    assert_int_equal(remove(processor), 0);
+}
+
 static void silence_means_the_library_defaults(void **state)
 {
     (void)state;
@@ -434,6 +477,7 @@ int main(void)
         cmocka_unit_test(heads_are_new_when_the_count_differs),
         cmocka_unit_test(fresh_heads_are_reproducible),
         cmocka_unit_test(other_networks_are_refused),
+        cmocka_unit_test(the_crop_keeps_its_bounds),
         cmocka_unit_test(silence_means_the_library_defaults),
         cmocka_unit_test(a_run_folder_leads_to_its_model),
     };

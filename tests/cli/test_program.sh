@@ -28,6 +28,9 @@ expect 2 '"data chekc" is no command' data chekc
 expect 0 "--batch-size" plan --nonsense --help
 expect 2 "did you mean --batch-size?" plan --batchsize 3
 expect 2 "--batch-size: \"0\" is below 1" plan --batch-size 0
+expect 2 "--crop-pct: \"0.0099\" is below 0.01" train --crop-pct 0.0099 --print-config
+expect 2 "--crop-pct: \"1.01\" is above the highest allowed, 1" train --crop-pct 1.01 --print-config
+expect 0 "crop-pct: 0.01" train --crop-pct 0.01 --print-config
 expect 2 "unexpected argument" plan extra
 expect 2 "missing argument" completion
 expect 2 "unknown model" plan --model vit_smal_patch16_224
