@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/options_train.h"
 #include "cli/signal.h"
+#include "kern/level.h"
 #include "os/clock.h"
 #include "run/run_info.h"
 #include "train/job.h"
@@ -55,7 +56,7 @@ typedef struct session {
     tg_run_dir dir;
     tg_run_log log;
     tg_run_info info;
-    tg_run_pair libraries[1], kernels[1];
+    tg_run_pair libraries[1], kernels[3];
     char start[TG_CLOCK_ISO_BYTES], library[TG_DEV_LIBRARY_BYTES];
     bool opened, logging;
 } session;
@@ -78,14 +79,18 @@ static void describe(const tg_invocation *invocation, const tg_train_options *op
     tg_cpu_level level = tg_cpu_level_detect();
     if (options->cpu_cap < level)
         level = options->cpu_cap;
+    tg_dtype dtype = options->recipe.amp && level >= TG_CPU_AVX512_BF16 ? TG_BF16 : TG_F32;
     s->kernels[0] = (tg_run_pair){"instruction_set", tg_cpu_level_name(level)};
+    s->kernels[1] =
+        (tg_run_pair){"attention", tg_cpu_level_name(tg_kern_attention_level(level, dtype))};
+    s->kernels[2] = (tg_run_pair){"rows", tg_cpu_level_name(tg_kern_rows_level(level))};
     tg_run_machine_read(0, &s->info.machine);
     s->info.command = invocation->command->name;
     s->info.version = TG_PROGRAM_VERSION;
     s->info.libraries = s->libraries;
     s->info.library_count = 1;
     s->info.kernels = s->kernels;
-    s->info.kernel_count = 1;
+    s->info.kernel_count = 3;
     s->info.ranks = 1;
     s->info.threads = options->threads;
     s->info.workers = tg_train_options_workers(options);
@@ -219,8 +224,10 @@ const tg_command tg_command_train = {
     .arguments = "",
     .summary = "Train or fine-tune a vision transformer on labelled photos",
     .description =
-        "Trains --model on the photos of --data: an architecture name starts from fresh weights, a\n"
-        "model folder is fine-tuned (a new class count gets a new head). Everything the job leaves\n"
+        "Trains --model on the photos of --data: an architecture name starts from fresh weights, "
+        "a\n"
+        "model folder is fine-tuned (a new class count gets a new head). Everything the job "
+        "leaves\n"
         "behind is in --output: records, checkpoints, and the finished model in OUTPUT/model.\n\n"
         "SIGINT, SIGTERM and SIGHUP save and leave; --resume auto goes on at the exact photo.",
     .groups = TRAIN_GROUP_LIST,
