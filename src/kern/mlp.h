@@ -5,6 +5,8 @@
  *            tanh:  GELU(h) = h/2 (1 + tanh(sqrt(2/pi) (h + 0.044715 h^3)))
  * Forward    keeps only h when `out_h` is given (training); g is recomputed by backward. With
  *            out_h NULL (inference) h lives in the device's scratch, chunk by chunk.
+ *            out_h holds tg_mlp_kept_bytes(R,F,dtype), 64-byte aligned, in a layout of the device's
+ *            own: only backward with the same weights reads it.
  * Backward   dg = dy W2;  dh = dg * GELU'(h);  dW2 += dy^T g;  db2 += sum dy;
  *            dW1 += dh^T x;  db1 += sum dh;  dx = dh W1
  * Scratch    `scratch` of backward: tg_mlp_backward_scratch_bytes(R,F,dtype), 64-byte aligned, from
@@ -25,7 +27,7 @@ typedef struct tg_mlp_forward {
     const void *x;       /* [R,C] compute dtype */
     const float *b1;     /* [F] or NULL */
     const float *b2;     /* [C] or NULL */
-    void *out_h;         /* [R,F] compute dtype, or NULL */
+    void *out_h;         /* [R,F] compute dtype in the device's layout, or NULL */
     void *out_y;         /* [R,C] compute dtype */
 } tg_mlp_forward;
 
@@ -33,7 +35,7 @@ typedef struct tg_mlp_backward {
     size_t R;
     tg_gelu gelu;
     const void *x;       /* [R,C] as given to forward */
-    const void *h;       /* [R,F] kept by forward */
+    const void *h;       /* kept by forward */
     const void *dy;      /* [R,C] */
     void *scratch;
     void *out_dx;        /* [R,C] */
@@ -41,10 +43,16 @@ typedef struct tg_mlp_backward {
     bool accumulate;
 } tg_mlp_backward;
 
+/* Devices may pad rows of h to 32, rows of scratch to 256. */
+static inline size_t tg_mlp_kept_bytes(size_t R, size_t F, tg_dtype dtype)
+{
+    return ((R + 31) & ~(size_t)31) * F * tg_dtype_bytes(dtype);
+}
+
 /* Bytes of scratch that backward needs. */
 static inline size_t tg_mlp_backward_scratch_bytes(size_t R, size_t F, tg_dtype dtype)
 {
-    return 2 * ((R * F * tg_dtype_bytes(dtype) + 63) & ~(size_t)63);
+    return 2 * ((R + 255) & ~(size_t)255) * F * tg_dtype_bytes(dtype);
 }
 
 typedef struct tg_mlp_ops {

@@ -27,9 +27,10 @@ static void *take(placer *place, size_t count, size_t element)
     return block;
 }
 
-static void layout_block(const tg_vit_config *config, const tg_vit_tape *tape, size_t element,
+static void layout_block(const tg_vit_config *config, const tg_vit_tape *tape, tg_dtype dtype,
                          bool last, placer *place, tg_block_tape *block)
 {
+    const size_t element = tg_dtype_bytes(dtype);
     const size_t C = config->embed_dim, F = config->mlp_hidden, R = tape->R;
     const size_t rows = last ? tape->R_q : R, T_q = last ? tape->T_q : tape->T;
     block->x_in = take(place, R * C, 4);
@@ -41,16 +42,16 @@ static void layout_block(const tg_vit_config *config, const tg_vit_tape *tape, s
     block->x_mid = take(place, rows * C, 4);
     block->mean2 = take(place, rows, 4);
     block->rstd2 = take(place, rows, 4);
-    block->h = take(place, rows * F, element);
+    block->h = take(place, tg_mlp_kept_bytes(rows, F, dtype), 1);
     block->branch1 = config->layer_scale ? take(place, rows * C, element) : tape->branch;
     block->branch2 = config->layer_scale ? take(place, rows * C, element) : tape->branch;
 }
 
-static void layout_train(const tg_vit_config *config, size_t element, placer *place,
+static void layout_train(const tg_vit_config *config, tg_dtype dtype, placer *place,
                          tg_vit_tape *tape, tg_block_tape *blocks)
 {
     for (size_t l = 0; l < config->depth; l++)
-        layout_block(config, tape, element, l + 1 == config->depth, place, &blocks[l]);
+        layout_block(config, tape, dtype, l + 1 == config->depth, place, &blocks[l]);
     tape->x_out = take(place, tape->R_q * config->embed_dim, 4);
 }
 
@@ -135,7 +136,7 @@ bool tg_vit_layout(const tg_vit_config *config, size_t B, tg_dtype dtype, tg_vit
         tape.sample_scale = take(&place, 2 * config->depth * B, 4);
     layout_ends(config, element, &place, &tape);
     if (mode == TG_VIT_TRAIN) {
-        layout_train(config, element, &place, &tape, out_blocks);
+        layout_train(config, dtype, &place, &tape, out_blocks);
         layout_backward(config, dtype, &place, &tape);
     } else {
         layout_infer(config, element, &place, &tape, out_blocks);

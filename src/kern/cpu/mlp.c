@@ -1,18 +1,17 @@
 #include "kern/cpu/entries.h"
 #include "kern/cpu/gelu.h"
+#include "kern/cpu/tiled.h"
 #include "kern/cpu/weight.h"
 
 #include <assert.h>
 #include <omp.h>
-
-enum { HIDDEN_SLOT = 8 };
 
 /* One piece of rows of h (or g) for every thread: it stays in that core's cache. */
 static char *hidden_scratch(tg_stream *stream, const tg_row_pieces *pieces, size_t row_bytes,
                             size_t *out_stride)
 {
     *out_stride = (pieces->rows * row_bytes + 63) & ~(size_t)63;
-    return tg_stream_scratch(stream, HIDDEN_SLOT, *out_stride * (size_t)stream->threads);
+    return tg_stream_scratch(stream, TG_SLOT_HIDDEN, *out_stride * (size_t)stream->threads);
 }
 
 static tg_status no_scratch(void)
@@ -92,6 +91,8 @@ tg_status tg_cpu_mlp_forward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
     if (args->R == 0)
         return TG_OK;
     tg_stream_enter(stream);
+    if (w1->panels && w2->panels)
+        return tg_tiled_mlp_forward(stream, w1, w2, args);
     forward_plan plan;
     TG_TRY(plan_forward(stream, w1, w2, args, &plan));
     int failed = 0;
@@ -162,6 +163,8 @@ tg_status tg_cpu_mlp_backward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
 {
     assert(w1->ready && w1->backward && w2->ready && w2->backward);
     tg_stream_enter(stream);
+    if (w1->panels && w2->panels)
+        return tg_tiled_mlp_backward(stream, w1, w2, args);
     backward_plan plan = {0};
     if (args->R)
         TG_TRY(plan_backward(stream, w1, w2, args, &plan));

@@ -1,4 +1,5 @@
-/* weight.h - a linear layer's weight as the CPU multiplies with it: copies in oneDNN's layouts. */
+/* weight.h - a linear layer's weight as the CPU multiplies with it: panels of kern/cpu/panels.h where AMX
+ * tiles multiply, copies in oneDNN's layouts elsewhere. */
 #ifndef TG_KERN_CPU_WEIGHT_H
 #define TG_KERN_CPU_WEIGHT_H
 
@@ -9,6 +10,7 @@ struct tg_weight {
     size_t out_features, in_features;
     tg_dtype compute;
     bool ready;
+    bool panels; /* forward and backward are panels, and nothing of oneDNN's below is there */
     dnnl_memory_desc_t forward_layout;  /* W^T [in,out] */
     dnnl_memory_desc_t backward_layout; /* W [out,in]; only when trainable */
     void *forward, *backward;           /* prepared bytes; backward NULL when frozen */
@@ -45,7 +47,7 @@ static inline tg_product *tg_piece_product(const tg_piece_products *products,
 
 /* dw [out,in] (+)= dy^T x and dbias (+)= column sums of dy, over all R rows. */
 tg_status tg_weight_gradient(tg_stream *stream, size_t R, size_t out_features, size_t in_features,
-                             tg_dtype dtype, const void *x, const void *dy, float *dw,
-                             float *dbias, bool accumulate) TG_MUST_CHECK;
+                             tg_dtype dtype, const void *x, const void *dy, float *dw, float *dbias,
+                             bool accumulate) TG_MUST_CHECK;
 
 #endif

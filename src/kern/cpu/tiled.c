@@ -1,0 +1,210 @@
+#include "kern/cpu/tiled.h"
+
+#include "kern/cpu/panels.h"
+#include "kern/cpu/product_amx.h"
+
+#include <omp.h>
+
+/* Columns of one piece of work: all N, or a part of them when there are fewer pieces of rows than
+ * threads. */
+static size_t slice_columns(const tg_stream *stream, size_t pieces, size_t N)
+{
+    size_t threads = (size_t)stream->threads, slices = pieces >= threads ? 1 : threads / pieces;
+    size_t panels = N / TG_PANEL;
+    return (panels + slices - 1) / slices * TG_PANEL;
+}
+
+void tg_tiled_linear(tg_stream *stream, size_t R, size_t K, size_t N, const void *x, const void *b,
+                     const float *bias, void *out_y, tg_dtype y_dtype)
+{
+    const tg_row_pieces pieces = tg_row_pieces_for(stream, R);
+    const size_t columns = slice_columns(stream, pieces.count, N);
+    const size_t slices = (N + columns - 1) / columns, width = tg_dtype_bytes(y_dtype);
+#pragma omp parallel num_threads(stream->threads)
+    {
+        tg_amx_enter();
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < pieces.count * slices; i++) {
+            size_t first = i / slices * pieces.rows, n = i % slices * columns;
+            const tg_amx_product product = {.M = tg_row_piece_rows(&pieces, i / slices),
+                                            .K = K,
+                                            .N = n + columns < N ? columns : N - n,
+                                            .a = (const uint16_t *)x + first * K,
+                                            .b = (const uint16_t *)b + n * K,
+                                            .bias = bias ? bias + n : NULL,
+                                            .finish = y_dtype == TG_BF16 ? TG_AMX_BF16 : TG_AMX_F32,
+                                            .out = (char *)out_y + (first * N + n) * width,
+                                            .ldo = N};
+            tg_amx_product_run(&product);
+        }
+        tg_amx_leave();
+    }
+}
+
+/* One piece of rows of g or dh for every thread: it stays in that core's cache. */
+static uint16_t *hidden_scratch(tg_stream *stream, const tg_row_pieces *pieces, size_t F,
+                                size_t *out_stride)
+{
+    *out_stride = (pieces->rows + TG_PANEL - 1) / TG_PANEL * TG_PANEL * F;
+    uint16_t *scratch =
+        tg_stream_scratch(stream, TG_SLOT_HIDDEN, 2 * *out_stride * (size_t)stream->threads);
+    if (!scratch)
+        (void)tg_fail(TG_ERROR_MACHINE, "out of memory for the scratch of the feed-forward");
+    return scratch;
+}
+
+/* x -> g (and h kept) -> y for the rows of one piece. */
+static void forward_piece(const tg_weight *w1, const tg_weight *w2, const tg_mlp_forward *args,
+                          size_t first, size_t rows, uint16_t *g)
+{
+    const size_t C = w1->in_features, F = w1->out_features, C_out = w2->out_features;
+    const tg_amx_product up = {.M = rows,
+                               .K = C,
+                               .N = F,
+                               .a = (const uint16_t *)args->x + first * C,
+                               .b = w1->forward,
+                               .bias = args->b1,
+                               .finish = TG_AMX_GELU,
+                               .out = g,
+                               .ldo = F,
+                               .gelu = args->gelu,
+                               .m0 = first,
+                               .kept = args->out_h};
+    const tg_amx_product down = {.M = rows,
+                                 .K = F,
+                                 .N = C_out,
+                                 .a = g,
+                                 .b = w2->forward,
+                                 .bias = args->b2,
+                                 .finish = TG_AMX_BF16,
+                                 .out = (uint16_t *)args->out_y + first * C_out,
+                                 .ldo = C_out};
+    tg_amx_product_run(&up);
+    tg_amx_product_run(&down);
+}
+
+tg_status tg_tiled_mlp_forward(tg_stream *stream, const tg_weight *w1, const tg_weight *w2,
+                               const tg_mlp_forward *args)
+{
+    const tg_row_pieces pieces = tg_row_pieces_for(stream, args->R);
+    size_t stride;
+    uint16_t *scratch = hidden_scratch(stream, &pieces, w1->out_features, &stride);
+    if (!scratch)
+        return TG_ERROR_MACHINE;
+#pragma omp parallel num_threads(stream->threads)
+    {
+        uint16_t *g = scratch + (size_t)omp_get_thread_num() * stride;
+        tg_amx_enter();
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < pieces.count; i++)
+            forward_piece(w1, w2, args, i * pieces.rows, tg_row_piece_rows(&pieces, i), g);
+        tg_amx_leave();
+    }
+    return TG_OK;
+}
+
+typedef struct backward_pairs {
+    uint16_t *g, *dh; /* [R,F] for the weight gradients */
+} backward_pairs;
+
+/* dy -> (g again) dh -> dx for the rows of one piece. */
+static void backward_piece(const tg_weight *w1, const tg_weight *w2, const tg_mlp_backward *args,
+                           const backward_pairs *pairs, size_t first, size_t rows, uint16_t *dh)
+{
+    const size_t C = w1->in_features, F = w1->out_features, C_out = w2->out_features;
+    const tg_amx_product through2 = {.M = rows,
+                                     .K = C_out,
+                                     .N = F,
+                                     .a = (const uint16_t *)args->dy + first * C_out,
+                                     .b = w2->backward,
+                                     .finish = TG_AMX_GELU_SLOPE,
+                                     .out = dh,
+                                     .ldo = F,
+                                     .gelu = args->gelu,
+                                     .m0 = first,
+                                     .h = args->h,
+                                     .pairs_out = pairs->dh,
+                                     .pairs_g = pairs->g};
+    const tg_amx_product through1 = {.M = rows,
+                                     .K = F,
+                                     .N = C,
+                                     .a = dh,
+                                     .b = w1->backward,
+                                     .finish = TG_AMX_BF16,
+                                     .out = (uint16_t *)args->out_dx + first * C,
+                                     .ldo = C};
+    tg_amx_product_run(&through2);
+    tg_amx_product_run(&through1);
+}
+
+static tg_status backward_rows(tg_stream *stream, const tg_weight *w1, const tg_weight *w2,
+                               const tg_mlp_backward *args, const backward_pairs *pairs)
+{
+    const tg_row_pieces pieces = tg_row_pieces_for(stream, args->R);
+    size_t stride;
+    uint16_t *scratch = hidden_scratch(stream, &pieces, w1->out_features, &stride);
+    if (!scratch)
+        return TG_ERROR_MACHINE;
+#pragma omp parallel num_threads(stream->threads)
+    {
+        uint16_t *dh = scratch + (size_t)omp_get_thread_num() * stride;
+        tg_amx_enter();
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < pieces.count; i++)
+            backward_piece(w1, w2, args, pairs, i * pieces.rows, tg_row_piece_rows(&pieces, i), dh);
+        tg_amx_leave();
+    }
+    return TG_OK;
+}
+
+tg_status tg_tiled_mlp_backward(tg_stream *stream, const tg_weight *w1, const tg_weight *w2,
+                                const tg_mlp_backward *args)
+{
+    const size_t F = w1->out_features;
+    const backward_pairs pairs = {
+        .g = args->scratch,
+        .dh = (uint16_t *)((char *)args->scratch +
+                           tg_mlp_backward_scratch_bytes(args->R, F, TG_BF16) / 2)};
+    if (args->R)
+        TG_TRY(backward_rows(stream, w1, w2, args, &pairs));
+    tg_amx_gradient second = {.R = args->R,
+                              .M = w2->out_features,
+                              .N = F,
+                              .a = args->dy,
+                              .b = pairs.g,
+                              .b_pairs = true,
+                              .accumulate = args->accumulate,
+                              .dw = args->dw2,
+                              .a_sums = args->db2};
+    tg_amx_gradient first = {.R = args->R,
+                             .M = w1->in_features,
+                             .N = F,
+                             .a = args->x,
+                             .b = pairs.dh,
+                             .b_pairs = true,
+                             .turned = true,
+                             .accumulate = args->accumulate,
+                             .dw = args->dw1,
+                             .b_sums = args->db1};
+    TG_TRY(tg_tiled_gradient(stream, &second));
+    return tg_tiled_gradient(stream, &first);
+}
+
+tg_status tg_tiled_gradient(tg_stream *stream, tg_amx_gradient *gradient)
+{
+    tg_amx_gradient_divide(gradient, (size_t)stream->threads);
+    const size_t bytes = (tg_amx_gradient_scratch(gradient) + 63) & ~(size_t)63;
+    char *scratch = tg_stream_scratch(stream, TG_SLOT_GRADIENT, bytes * (size_t)stream->threads);
+    if (!scratch)
+        return tg_fail(TG_ERROR_MACHINE,
+                       "out of memory for %zu bytes of scratch of a weight gradient",
+                       bytes * (size_t)stream->threads);
+#pragma omp parallel num_threads(stream->threads)
+    {
+        char *mine = scratch + (size_t)omp_get_thread_num() * bytes;
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < gradient->m_units * gradient->n_units; i++)
+            tg_amx_gradient_unit(gradient, i, mine);
+    }
+    return TG_OK;
+}
