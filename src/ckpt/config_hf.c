@@ -136,7 +136,7 @@ static tg_status read_heads(const tg_json_node *config, tg_hf_kind kind, tg_mode
     TG_TRY(tg_json_get_size(config, "num_labels", TG_OPTIONAL, &out->config.num_classes));
     if (!tg_json_find(config, "id2label", &names) || tg_json_node_kind(&names) == TG_JSON_NULL)
         return TG_OK;
-    TG_TRY(tg_config_read_names(&names, out));
+    TG_TRY(tg_config_read_names(&names, true, out));
     out->config.num_classes = out->class_count;
     drop_placeholders(out);
     return TG_OK;
@@ -233,8 +233,9 @@ static tg_status read_box(const tg_json_node *node, bool *out_shortest, double o
     return TG_OK;
 }
 
-/* Resize, then crop: crop_pct is what the crop keeps of the side that the resize sets. */
-static tg_status read_crop(const tg_json_node *file, tg_preprocess *out)
+/* Resize, then crop: crop_pct is what the crop keeps of the side that the resize sets. out_input:
+ * height and width that come out, untouched where the file does not say. */
+static tg_status read_crop(const tg_json_node *file, tg_preprocess *out, double out_input[2])
 {
     tg_json_node node;
     bool crops = false, shortest, ignored;
@@ -253,10 +254,12 @@ static tg_status read_crop(const tg_json_node *file, tg_preprocess *out)
         return tg_json_fail(file, "crop_size is below a hundredth of size");
     out->crop_pct = side / size[0];
     out->crop_mode = shortest ? TG_CROP_CENTER : TG_CROP_SQUASH;
+    if (crops || !shortest)
+        memcpy(out_input, crop, sizeof crop);
     return TG_OK;
 }
 
-static tg_status read_processor(const tg_json_node *file, tg_preprocess *out)
+static tg_status read_processor(const tg_json_node *file, tg_preprocess *out, double out_input[2])
 {
     double mean[3], std[3];
     int64_t resample = out->interpolation == TG_BILINEAR ? PIL_BILINEAR : PIL_BICUBIC;
@@ -277,7 +280,28 @@ static tg_status read_processor(const tg_json_node *file, tg_preprocess *out)
         out->mean[i] = (float)mean[i];
         out->std[i] = (float)std[i];
     }
-    return read_crop(file, out);
+    return read_crop(file, out, out_input);
+}
+
+/* transformers' ViT and DeiT refuse photos of another size than image_size; its DINOv2 takes them
+ * and resamples the positions (the published ones have image_size 518 and crops of 224). */
+static tg_status fit_input(const tg_json_node *file, tg_hf_kind kind, const double input[2],
+                           tg_model_info *out)
+{
+    tg_vit_config *c = &out->config;
+    size_t h = (size_t)input[0], w = (size_t)input[1];
+    if (h == c->img_h && w == c->img_w)
+        return TG_OK;
+    if (kind == TG_HF_VIT || kind == TG_HF_DEIT)
+        return tg_json_fail(file,
+                            "the photos are %zux%zu, but image_size in config.json is %zux%zu; "
+                            "make them equal (positions are resampled to that size)",
+                            h, w, c->img_h, c->img_w);
+    c->img_h = h;
+    c->img_w = w;
+    out->preprocess.height_px = (int)h;
+    out->preprocess.width_px = (int)w;
+    return TG_OK;
 }
 
 tg_status tg_config_hf_read(const tg_json_node *config, const tg_json_node *preprocessor,
@@ -292,5 +316,9 @@ tg_status tg_config_hf_read(const tg_json_node *config, const tg_json_node *prep
     if (license && !(out->license = strdup(license)))
         return tg_fail(TG_ERROR_MACHINE, "out of memory");
     out->preprocess = usual(kind, &out->config);
-    return preprocessor ? read_processor(preprocessor, &out->preprocess) : TG_OK;
+    if (!preprocessor)
+        return TG_OK;
+    double input[2] = {(double)out->config.img_h, (double)out->config.img_w};
+    TG_TRY(read_processor(preprocessor, &out->preprocess, input));
+    return fit_input(preprocessor, kind, input, out);
 }

@@ -1,9 +1,12 @@
 #include "ckpt/config_json.h"
 
 #include "base/checked.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "os/file.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,7 +85,7 @@ static tg_status store_name(const tg_json_node *node, size_t index, tg_model_inf
     return out->class_names[index] ? TG_OK : tg_fail(TG_ERROR_MACHINE, "out of memory");
 }
 
-tg_status tg_config_read_names(const tg_json_node *names, tg_model_info *out)
+static tg_status read_names(const tg_json_node *names, tg_model_info *out)
 {
     size_t count = tg_json_count(names);
     tg_json_kind kind = tg_json_node_kind(names);
@@ -108,6 +111,89 @@ tg_status tg_config_read_names(const tg_json_node *names, tg_model_info *out)
         TG_TRY(store_name(&node, (size_t)index, out));
     }
     return TG_OK;
+}
+
+typedef struct named {
+    const char *name;
+    size_t index;
+} named;
+
+static int by_name(const void *a, const void *b)
+{
+    const named *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* The classes in the order of their names, equal ones side by side; from malloc. */
+static tg_status sort_names(const tg_model_info *info, named **out)
+{
+    named *sorted = calloc(info->class_count + 1, sizeof *sorted);
+    if (!sorted)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %zu class names", info->class_count);
+    for (size_t i = 0; i < info->class_count; i++)
+        sorted[i] = (named){info->class_names[i], i};
+    qsort(sorted, info->class_count, sizeof *sorted, by_name);
+    *out = sorted;
+    return TG_OK;
+}
+
+static bool are_equal(const named *sorted, size_t count, size_t a, size_t b)
+{
+    return a < count && b < count && strcmp(sorted[a].name, sorted[b].name) == 0;
+}
+
+static tg_status number_equal_names(tg_model_info *info)
+{
+    named *sorted;
+    size_t n = info->class_count;
+    TG_TRY(sort_names(info, &sorted));
+    char **apart = calloc(n + 1, sizeof *apart);
+    tg_status status = apart ? TG_OK : tg_fail(TG_ERROR_MACHINE, "out of memory for class names");
+    for (size_t i = 0; i < n && status == TG_OK; i++) {
+        if (!are_equal(sorted, n, i, i + 1) && !are_equal(sorted, n, i - 1, i))
+            continue;
+        char **name = &apart[sorted[i].index];
+        if (asprintf(name, "%s (%zu)", sorted[i].name, sorted[i].index) < 0) {
+            *name = NULL;
+            status = tg_fail(TG_ERROR_MACHINE, "out of memory for class names");
+        } else {
+            tg_log_info("class %zu is not the only \"%s\": it is called \"%s\"", sorted[i].index,
+                        sorted[i].name, *name);
+        }
+    }
+    free(sorted);
+    for (size_t i = 0; apart && i < n; i++)
+        if (apart[i]) {
+            free(info->class_names[i]);
+            info->class_names[i] = apart[i];
+        }
+    free(apart);
+    return status;
+}
+
+static tg_status check_names(const tg_json_node *names, const tg_model_info *info)
+{
+    named *sorted;
+    tg_status status = TG_OK;
+    for (size_t i = 0; i < info->class_count; i++)
+        if (info->class_names[i][strspn(info->class_names[i], " ")] == '\0')
+            return tg_json_fail(names, "the name of class %zu is empty", i);
+    TG_TRY(sort_names(info, &sorted));
+    for (size_t i = 1; i < info->class_count && status == TG_OK; i++)
+        if (are_equal(sorted, info->class_count, i - 1, i))
+            status = tg_json_fail(names, "classes %zu and %zu have the same name \"%.100s\"",
+                                  sorted[i - 1].index, sorted[i].index, sorted[i].name);
+    free(sorted);
+    return status;
+}
+
+tg_status tg_config_read_names(const tg_json_node *names, bool number_equal, tg_model_info *out)
+{
+    TG_TRY(read_names(names, out));
+    if (number_equal)
+        TG_TRY(number_equal_names(out));
+    return check_names(names, out);
 }
 
 tg_status tg_config_read_size(const tg_json_node *node, size_t out[2])

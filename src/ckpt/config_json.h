@@ -30,8 +30,10 @@ tg_status tg_config_hf_read(const tg_json_node *config, const tg_json_node *prep
 /* Forgets the class names alone. */
 void tg_model_names_done(tg_model_info *info);
 /* Class names from an array of strings, or an object "0": name, ...; all of 0..count-1 must be
- * there. */
-tg_status tg_config_read_names(const tg_json_node *names, tg_model_info *out) TG_MUST_CHECK;
+ * there, none empty and no two equal: a name is how data, teacher and answers meet. number_equal:
+ * equal ones get their class number behind them instead ("crane (134)"), said in the log. */
+tg_status tg_config_read_names(const tg_json_node *names, bool number_equal,
+                               tg_model_info *out) TG_MUST_CHECK;
 /* [height, width] from a number or a pair. */
 tg_status tg_config_read_size(const tg_json_node *node, size_t out[2]) TG_MUST_CHECK;
 

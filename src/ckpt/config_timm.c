@@ -213,6 +213,28 @@ static tg_status read_pretrained(const tg_json_node *cfg, tg_model_info *out)
     return read_pixels(cfg, &out->preprocess);
 }
 
+/* timm builds the network for model_args.img_size and feeds it photos of pretrained_cfg.input_size,
+ * which fails in its first layer unless the network is told to take any size. */
+static tg_status settle_image(const tg_json_node *config, const tg_json_node *cfg, size_t input_h,
+                              size_t input_w, tg_vit_config *c)
+{
+    tg_json_node args = {0}, node;
+    bool found, dynamic = false;
+    if ((c->img_h == input_h && c->img_w == input_w) || !tg_json_find(cfg, "input_size", &node))
+        return TG_OK;
+    TG_TRY(tg_json_get_object(config, "model_args", TG_OPTIONAL, &args, &found));
+    if (found)
+        TG_TRY(tg_json_get_bool(&args, "dynamic_img_size", TG_OPTIONAL, &dynamic));
+    if (!dynamic)
+        return tg_json_fail(&node,
+                            "the photos are %zux%zu, but model_args.img_size makes a network for "
+                            "%zux%zu; make them equal (positions are resampled to that size)",
+                            input_h, input_w, c->img_h, c->img_w);
+    c->img_h = input_h;
+    c->img_w = input_w;
+    return TG_OK;
+}
+
 static tg_status read_labels(const tg_json_node *config, const tg_json_node *cfg,
                              tg_model_info *out)
 {
@@ -221,7 +243,7 @@ static tg_status read_labels(const tg_json_node *config, const tg_json_node *cfg
         tg_json_find(config, "label_names", &names) || tg_json_find(cfg, "label_names", &names);
     if (!found || tg_json_node_kind(&names) == TG_JSON_NULL)
         return TG_OK;
-    TG_TRY(tg_config_read_names(&names, out));
+    TG_TRY(tg_config_read_names(&names, false, out));
     if (out->class_count != out->config.num_classes)
         return tg_json_fail(&names, "%zu class names for %zu classes", out->class_count,
                             out->config.num_classes);
@@ -257,7 +279,9 @@ tg_status tg_config_timm_read(const tg_json_node *config, tg_model_info *out)
         cfg = *config;
     TG_TRY(read_pretrained(&cfg, out));
     TG_TRY(tg_json_get_size(config, "num_classes", TG_OPTIONAL, &out->config.num_classes));
+    size_t input_h = out->config.img_h, input_w = out->config.img_w;
     TG_TRY(read_args(config, &out->config));
+    TG_TRY(settle_image(config, &cfg, input_h, input_w, &out->config));
     out->preprocess.height_px = (int)out->config.img_h;
     out->preprocess.width_px = (int)out->config.img_w;
     TG_TRY(read_labels(config, &cfg, out));
