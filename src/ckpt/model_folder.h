@@ -6,7 +6,7 @@
  *
  * Errors  TG_ERROR_INPUT for anything wrong in the files (path, tensor, cause); TG_ERROR_MACHINE
  * for I/O. A checkpoint that fits only partly is refused with every missing, unexpected and
- *         mis-shaped tensor listed.
+ *         mis-shaped tensor listed; one with a value that is not finite is refused by name.
  * Memory  tg_model_info owns its strings; tg_model_info_done frees them. params: caller's buffer.
  * Threads reentrant.
  */

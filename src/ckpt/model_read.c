@@ -178,6 +178,35 @@ static tg_status out_of_memory(const reader *r, const char *name)
     return tg_fail(TG_ERROR_MACHINE, "%s: out of memory reading %s", r->weights.file.path, name);
 }
 
+static bool is_finite(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (bits & 0x7f800000U) != 0x7f800000U;
+}
+
+static tg_status check_finite(const reader *r, const tg_safetensors_entry *entry,
+                              const float *values)
+{
+    size_t bad = 0, first = 0;
+    for (size_t i = 0; i < entry->count; i++) /* no early end: this loop is made of vectors */
+        bad += !is_finite(values[i]);
+    if (bad == 0)
+        return TG_OK;
+    while (is_finite(values[first]))
+        first++;
+    return tg_fail(TG_ERROR_INPUT,
+                   "%s: tensor %.128s: %zu of its %zu values are not finite (the first is number "
+                   "%zu); the model's weights are damaged, or its training diverged",
+                   r->weights.file.path, entry->name, bad, entry->count, first);
+}
+
+static tg_status read_values(const reader *r, const tg_safetensors_entry *entry, float *out)
+{
+    TG_TRY(tg_safetensors_read_f32(&r->weights.file, entry, out));
+    return check_finite(r, entry, out);
+}
+
 /* A tensor in a buffer of its own. */
 static tg_status read_apart(const reader *r, const tg_safetensors_entry *entry, float **out)
 {
@@ -187,7 +216,7 @@ static tg_status read_apart(const reader *r, const tg_safetensors_entry *entry, 
         values = malloc(bytes ? bytes : 1);
     if (!values)
         return out_of_memory(r, entry->name);
-    tg_status status = tg_safetensors_read_f32(&r->weights.file, entry, values);
+    tg_status status = read_values(r, entry, values);
     if (status < 0)
         free(values);
     else
@@ -265,8 +294,7 @@ static tg_status read_entry(const reader *r, size_t index, uint64_t seed, float 
     }
     size_t rows = param->count / p->pieces;
     for (size_t i = 0; i < p->pieces; i++)
-        TG_TRY(tg_safetensors_read_f32(&r->weights.file, p->piece[i],
-                                       params + param->offset + i * rows));
+        TG_TRY(read_values(r, p->piece[i], params + param->offset + i * rows));
     return TG_OK;
 }
 

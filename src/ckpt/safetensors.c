@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/json.h"
+#include "os/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -262,8 +263,7 @@ tg_status tg_safetensors_open(const char *path, tg_safetensors *out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return tg_fail(errno == ENOENT || errno == ENOTDIR ? TG_ERROR_INPUT : TG_ERROR_MACHINE,
-                       "%s: %s", path, strerror(errno));
+        return tg_fail(tg_file_read_fault(errno), "%s: %s", path, strerror(errno));
     tg_status status;
     TG_TRY_GOTO(read_header(fd, path, out), close_fd);
     out->fd = fd;

@@ -10,6 +10,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,6 +50,7 @@ typedef struct embedding {
     const char **kept; /* those with features, in order */
     float *features;   /* [kept_count,C] */
     size_t kept_count, C;
+    char reason[512]; /* why the first photo without features has none */
     int64_t start_ns;
 } embedding;
 
@@ -118,6 +120,8 @@ static tg_status receive(void *user, const tg_engine_answer *answer)
         return tg_fail(TG_ERROR_INPUT, "%s", answer->error);
     if (answer->error) {
         tg_log_warning("left out: %s", answer->error);
+        if (!e->reason[0])
+            snprintf(e->reason, sizeof e->reason, "%s", answer->error);
     } else {
         memcpy(e->features + e->kept_count * e->C, answer->feature, e->C * sizeof(float));
         e->kept[e->kept_count++] = e->paths[answer->index];
@@ -193,7 +197,8 @@ static tg_status write_features(const embedding *e, bool json)
     size_t left_out = e->path_count - e->kept_count;
     tg_text text = {0};
     if (e->kept_count == 0)
-        return tg_fail(TG_ERROR_INPUT, "none of %zu photos could be read", e->path_count);
+        return tg_fail(TG_ERROR_INPUT, "none of %zu photos has features: %s", e->path_count,
+                       e->reason);
     TG_TRY(is_csv(e->settings->output) ? write_csv(e) : write_safetensors(e));
     if (json) {
         tg_json_writer w = tg_json_writer_init(&text);

@@ -150,8 +150,8 @@ static tg_status measure(evaluation *e, tg_evaluation *out)
                        (unsigned long long)out->skipped);
     if (out->not_finite)
         return tg_fail(TG_ERROR_INPUT,
-                       "%s: the model's answers to %llu of %llu photos are not finite; its weights "
-                       "may be damaged",
+                       "%s: the model's answers to %llu of %llu photos are not finite, though its "
+                       "weights are: they are too large for its arithmetic",
                        s->infer.model, (unsigned long long)out->not_finite,
                        (unsigned long long)out->images);
     return TG_OK;

@@ -2,6 +2,7 @@
 
 #include "data/grow.h"
 #include "data/quote.h"
+#include "os/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,10 +15,8 @@
 static tg_status fail_read(const char *path, int error)
 {
     char quoted[TG_QUOTE_BYTES];
-    tg_status status = error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO
-                           ? TG_ERROR_MACHINE
-                           : TG_ERROR_INPUT;
-    return tg_fail(status, "cannot read folder %s: %s", tg_quote(path, quoted), strerror(error));
+    return tg_fail(tg_file_read_fault(error), "cannot read folder %s: %s", tg_quote(path, quoted),
+                   strerror(error));
 }
 
 /* Says what the entry is; false when it is to be left out (counted here). */

@@ -5,6 +5,7 @@
 #include "image/resize.h"
 #include "image/transform.h"
 #include "os/clock.h"
+#include "os/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Faults of the machine must not pass for bad photos. */
-static tg_status status_of(int error)
-{
-    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO ? TG_ERROR_MACHINE
-                                                                                 : TG_ERROR_INPUT;
-}
 
 static tg_status reserve(tg_photo_file *file, size_t bytes)
 {
@@ -37,7 +31,7 @@ static tg_status read_open_file(tg_photo_file *file, int fd, uint64_t max_bytes)
 {
     struct stat info;
     if (fstat(fd, &info) != 0)
-        return tg_fail(status_of(errno), "cannot read: %s", strerror(errno));
+        return tg_fail(tg_file_read_fault(errno), "cannot read: %s", strerror(errno));
     if (!S_ISREG(info.st_mode))
         return tg_fail(TG_ERROR_INPUT, "not a regular file");
     if ((uint64_t)info.st_size > max_bytes)
@@ -50,7 +44,7 @@ static tg_status read_open_file(tg_photo_file *file, int fd, uint64_t max_bytes)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return tg_fail(status_of(errno), "cannot read: %s", strerror(errno));
+            return tg_fail(tg_file_read_fault(errno), "cannot read: %s", strerror(errno));
         if (n == 0)
             break;
         file->count += (size_t)n;
@@ -63,7 +57,7 @@ tg_status tg_photo_file_read(tg_photo_file *file, const char *path, uint64_t max
     char quoted[TG_QUOTE_BYTES];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block us */
     if (fd < 0)
-        return tg_fail(status_of(errno), "%s: cannot open: %s", tg_quote(path, quoted),
+        return tg_fail(tg_file_read_fault(errno), "%s: cannot open: %s", tg_quote(path, quoted),
                        strerror(errno));
     tg_status status = read_open_file(file, fd, max_bytes);
     close(fd);

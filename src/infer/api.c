@@ -92,8 +92,7 @@ static tg_status answer(tagine_predictor *predictor, size_t top, tagine_predicti
     tg_engine_output output;
     TG_TRY(tg_engine_forward(predictor->engine, 1, &output));
     if (!tg_scores_finite(output.logits, K))
-        return tg_fail(TG_ERROR_FAILED,
-                       "the model's answer is not finite; its weights may be damaged");
+        return tg_fail(TG_ERROR_INPUT, TG_ENGINE_NOT_FINITE);
     tg_scores_softmax(output.logits, K, predictor->scores);
     size_t count = tg_scores_top(output.logits, K, top, predictor->best);
     for (size_t i = 0; i < count; i++) {

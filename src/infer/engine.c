@@ -165,7 +165,8 @@ tg_status tg_engine_forward(tg_engine *engine, size_t B, tg_engine_output *out)
     return TG_OK;
 }
 
-/* Prepares the files of one batch into neighbouring slots; *out_B: how many could be. */
+/* Prepares the files of one batch into neighbouring slots; *out_B: how many could be. A bad photo
+ * has no answer; a fault of the machine says nothing about the photo, and ends the run. */
 static tg_status prepare_files(tg_engine *engine, const char *const *paths, size_t count,
                                size_t *out_B)
 {
@@ -176,6 +177,8 @@ static tg_status prepare_files(tg_engine *engine, const char *const *paths, size
             B++;
             continue;
         }
+        if (status != TG_ERROR_INPUT)
+            return status;
         engine->errors[i] = strdup(tg_error_message());
         if (!engine->errors[i])
             return tg_fail(TG_ERROR_MACHINE, "out of memory");
@@ -197,9 +200,7 @@ static tg_status deliver(tg_engine *engine, size_t first, size_t count,
             b++;
             if (!tg_scores_finite(answer.feature, C) ||
                 (answer.logits && !tg_scores_finite(answer.logits, K)))
-                answer = (tg_engine_answer){
-                    .index = first + i,
-                    .error = "the model's answer is not finite; its weights may be damaged"};
+                answer = (tg_engine_answer){.index = first + i, .error = TG_ENGINE_NOT_FINITE};
         }
         TG_TRY(receive(user, &answer));
     }

@@ -62,8 +62,15 @@ typedef struct tg_engine_answer {
 /* A negative status ends the run with it. */
 typedef tg_status (*tg_engine_receive)(void *user, const tg_engine_answer *answer);
 
+/* Why a photo has no answer when the network computed something that is no number. */
+#define TG_ENGINE_NOT_FINITE                                                                       \
+    "the model's answer is not finite, though its weights are: they are too large for its "        \
+    "arithmetic"
+
 /* Asks about every file, batch_size at a time; answers come in the order of `paths`, one for each.
- * A file that cannot be read or decoded, or whose answer is not finite, is an answer with `error`. */
+ * A file that cannot be read or decoded, or whose answer is not finite, is an answer with `error`.
+ * A fault of the machine (memory, disk, too many open files) is no photo's: it ends the run with
+ * TG_ERROR_MACHINE. */
 tg_status tg_engine_run_files(tg_engine *engine, const char *const *paths, size_t count,
                               tg_engine_receive receive, void *user) TG_MUST_CHECK;
 

@@ -27,14 +27,20 @@ bool tg_file_exists(const char *path)
     return stat(path, &st) == 0;
 }
 
+tg_status tg_file_read_fault(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO ? TG_ERROR_MACHINE
+                                                                                 : TG_ERROR_INPUT;
+}
+
 /* Opens without waiting for a writer of a pipe, and refuses what is not a regular file. */
 static tg_status open_regular(const char *path, int *out_fd, struct stat *out_stat)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        bool absent = errno == ENOENT || errno == ENOTDIR;
-        tg_status status = tg_fail_errno("read", path);
-        return absent ? TG_ERROR_INPUT : status;
+        tg_status fault = tg_file_read_fault(errno);
+        (void)tg_fail_errno("read", path);
+        return fault;
     }
     if (fstat(fd, out_stat) < 0 || !S_ISREG(out_stat->st_mode)) {
         close(fd);

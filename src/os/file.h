@@ -8,7 +8,7 @@
  * (folder.h) can tell what a killed writer left behind from work in progress. Links           a
  * target that is a symbolic link is followed: what it points to is replaced. Errors
  * TG_ERROR_MACHINE with path and the system's reason; TG_ERROR_INPUT when a file to be read is
- * absent, not a regular file, or larger than allowed. A failed write removes its temporary and
+ * absent, may not be read, is not a regular file, or larger than allowed. A failed write removes its temporary and
  * leaves the target as it was. Threads         reentrant. Memory: heap buffers owned by the caller
  * where said.
  */
@@ -28,6 +28,9 @@ tg_status tg_file_read(const char *path, size_t max_bytes, char **out,
 /* Replaces `path` by these bytes, written aside. */
 tg_status tg_file_write(const char *path, const void *bytes, size_t length) TG_MUST_CHECK;
 bool tg_file_exists(const char *path);
+/* Whose fault an errno of opening or reading something named by the user is: TG_ERROR_MACHINE for
+ * too many open files, no memory and a failing disk; else TG_ERROR_INPUT, because that name is bad. */
+tg_status tg_file_read_fault(int error);
 
 /* A file written aside piece by piece: open -> write ... -> commit, or discard. commit and discard
  * end the object; discard accepts NULL and an object that was committed. */

@@ -353,8 +353,8 @@ static tg_status score_teacher(tg_job *job)
     TG_TRY(tg_job_evaluate_teacher(job, &job->teacher_score));
     if (job->teacher_score.not_finite)
         return tg_fail(TG_ERROR_INPUT,
-                       "teacher %s: its answers to %llu of %llu photos are not finite; its weights "
-                       "may be damaged",
+                       "teacher %s: its answers to %llu of %llu photos are not finite, though its "
+                       "weights are: they are too large for its arithmetic",
                        job->options->distill.teacher,
                        (unsigned long long)job->teacher_score.not_finite,
                        (unsigned long long)job->teacher_score.images);

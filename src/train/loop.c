@@ -230,16 +230,19 @@ static tg_status leave_stopped(tg_job *job)
         (long long)job->state.updates);
 }
 
-/* Without a best evaluation the last weights are the model; not when they have diverged. */
+/* Without a best evaluation the last weights are the model; not when they have diverged: an update
+ * that is not finite is skipped, so the weights alone may not show it. */
 static tg_status finish_unscored(tg_job *job)
 {
     const float *params = exported_params(job);
-    bool finite = job->last.not_finite == 0;
+    bool learned = job->optimizer.updates > 0 || job->state.updates == 0;
+    bool finite = learned && job->last.not_finite == 0;
     for (size_t i = 0, n = tg_param_total(&job->student.table); i < n && finite; i++)
         finite = isfinite(params[i]);
     if (!finite)
         return tg_fail(TG_ERROR_FAILED,
-                       "the weights or the model's answers are not finite after %lld updates, and "
+                       "the weights, their gradients or the model's answers are not finite after "
+                       "%lld updates, and "
                        "no evaluation was better: no model is written. A lower --lr or "
                        "--clip-grad 1 usually helps",
                        (long long)job->state.updates);

@@ -9,6 +9,7 @@
 #include "os/file.h"
 #include "os/folder.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,6 +340,65 @@ static void fresh_heads_are_reproducible(void **state)
     tg_param_table_done(&table);
 }
 
+static float not_finite[12 * 24];
+
+static void break_fc2(tg_safetensors_tensor *tensors, size_t *count)
+{
+    tg_safetensors_tensor *fc2 = find(tensors, *count, "blocks.0.mlp.fc2.weight");
+    memcpy(not_finite, fc2->data, sizeof not_finite);
+    not_finite[7] = INFINITY;
+    not_finite[100] = -NAN;
+    fc2->data = not_finite;
+}
+
+static void break_head(tg_safetensors_tensor *tensors, size_t *count)
+{
+    memcpy(not_finite, find(tensors, *count, "head.bias")->data, 4 * sizeof *not_finite);
+    not_finite[3] = NAN;
+    find(tensors, *count, "head.bias")->data = not_finite;
+}
+
+static void break_positions(tg_safetensors_tensor *tensors, size_t *count)
+{
+    memcpy(not_finite, find(tensors, *count, "pos_embed")->data, 60 * sizeof *not_finite);
+    not_finite[59] = NAN;
+    find(tensors, *count, "pos_embed")->data = not_finite;
+}
+
+static void weights_that_are_not_finite_are_named(void **state)
+{
+    (void)state;
+    free(make("vit_tiny_patch16_224", TG_NAMING_TIMM));
+    rewrite(break_fc2);
+    assert_error(load(&as_it_is, NULL, NULL), TG_ERROR_INPUT,
+                 "model.safetensors: tensor blocks.0.mlp.fc2.weight: 2 of its 288 values are not "
+                 "finite (the first is number 7)");
+    free(make("vit_tiny_patch16_224", TG_NAMING_TIMM));
+    rewrite(break_positions);
+    assert_error(load(&as_it_is, NULL, NULL), TG_ERROR_INPUT, "tensor pos_embed: 1 of its 60");
+    free(make("vit_tiny_patch16_224", TG_NAMING_TIMM));
+    rewrite(break_head);
+    assert_error(load(&as_it_is, NULL, NULL), TG_ERROR_INPUT, "tensor head.bias: 1 of its 4");
+    const tg_model_want fresh = {.fresh_head = true, .num_classes = 7};
+    assert_ok(load(&fresh, NULL, NULL)); /* what is not used may be anything */
+}
+
+/* As published: the weights are for larger pictures than the processor makes. */
+static void dinov2_follows_its_processor(void **state)
+{
+    (void)state;
+    static const char processor[] = "{\"size\":{\"shortest_edge\":48},\"do_center_crop\":true,"
+                                    "\"crop_size\":{\"height\":42,\"width\":42}}";
+    char path[600];
+    free(make("vit_small_patch14_dinov2", TG_NAMING_HF));
+    snprintf(path, sizeof path, "%s/preprocessor_config.json", folder);
+    assert_ok(tg_file_write(path, processor, strlen(processor)));
+    said[0] = '\0';
+    assert_ok(load(&as_it_is, NULL, NULL));
+    assert_non_null(strstr(said, "positions resampled from 2x2 to 3x3 patches (bicubic)"));
+    remove(path);
+}
+
 static void write_config(const char *text)
 {
     assert_ok(tg_folder_make(folder));
@@ -476,6 +536,8 @@ int main(void)
         cmocka_unit_test(partial_fits_are_listed),
         cmocka_unit_test(heads_are_new_when_the_count_differs),
         cmocka_unit_test(fresh_heads_are_reproducible),
+        cmocka_unit_test(weights_that_are_not_finite_are_named),
+        cmocka_unit_test(dinov2_follows_its_processor),
         cmocka_unit_test(other_networks_are_refused),
         cmocka_unit_test(the_crop_keeps_its_bounds),
         cmocka_unit_test(silence_means_the_library_defaults),

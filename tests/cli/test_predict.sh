@@ -57,7 +57,26 @@ expect 0 '"logits":[' predict --json --model model --logits $pizza
 expect 3 "1 of 2 photos have no answer" predict --json --strict --model model bad.jpg $pizza
 rows '"error"' '"predictions"'
 expect 3 "2 of 2 photos have no answer" predict --model model bad.jpg none.jpg
-expect 3 "not finite" predict --model damaged $pizza
+expect 3 "damaged/model.safetensors: tensor cls_token: 1 of its 32 values are not finite" \
+    predict --model damaged $pizza
+expect 3 "tensor cls_token" embed --model damaged --output g.csv $pizza
+expect 3 "tensor cls_token" eval --model damaged --data data
+expect 3 "not finite, though its weights are" predict --model huge $pizza
+expect 3 "none of 1 photos has features: the model's answer is not finite" \
+    embed --quiet --model huge --output g.csv $pizza
+expect 3 "not finite, though its weights are" eval --model huge --data data
+[ -e g.csv ] && fault "features that are not finite were written"
+# class names that are not there or not one class's
+for names in pizza ""; do
+    rm -rf twice && cp -r model twice
+    sed -i "s/\"apple_pie\"/\"$names\"/" twice/config.json
+    expect 3 "twice/config.json" predict --model twice $pizza
+    expect 3 "class" eval --model twice --data data
+done
+# a size of photos that is not the network's
+cp -r model sized
+sed -i 's/"input_size": \[3, 32, 32\]/"input_size": [3, 64, 64]/' sized/config.json
+expect 3 "sized/config.json" predict --model sized $pizza
 expect 0 '"class":"' predict --json --model unnamed $pizza
 rows '"predictions":\[\{"class":"[0-5]",.*"nutrition":null'
 

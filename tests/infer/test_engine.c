@@ -11,10 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { PHOTOS = 5, K = TG_TINY_CLASSES };
 
-static char model[4096], unnamed[4096], headless[4096], damaged[4096], broken[4096];
+static char model[4096], unnamed[4096], headless[4096], damaged[4096], huge[4096], broken[4096];
 static char photo[PHOTOS][4096];
 
 static int write_fixtures(void **state)
@@ -25,11 +26,13 @@ static int write_fixtures(void **state)
     snprintf(unnamed, sizeof unnamed, "%s/unnamed", dir);
     snprintf(headless, sizeof headless, "%s/headless", dir);
     snprintf(damaged, sizeof damaged, "%s/damaged", dir);
+    snprintf(huge, sizeof huge, "%s/huge", dir);
     snprintf(broken, sizeof broken, "%s/broken.jpg", dir);
     assert_ok(tg_tiny_model_write(model, &(tg_tiny_model){.num_classes = K}));
     assert_ok(tg_tiny_model_write(unnamed, &(tg_tiny_model){.num_classes = K, .unnamed = true}));
     assert_ok(tg_tiny_model_write(headless, &(tg_tiny_model){0}));
     assert_ok(tg_tiny_model_write(damaged, &(tg_tiny_model){.num_classes = K, .damaged = true}));
+    assert_ok(tg_tiny_model_write(huge, &(tg_tiny_model){.num_classes = K, .huge = true}));
     assert_ok(tg_file_write(broken, "\xFF\xD8\xFF\xE0 no more", 12));
     for (int i = 0; i < PHOTOS; i++) {
         snprintf(photo[i], sizeof photo[i], "%s/%d.jpg", dir, i);
@@ -114,6 +117,29 @@ static void test_files_are_answered_in_order(void **state)
     tg_engine_close(batched);
 }
 
+/* Too many open files are no fault of the photo. */
+static void test_faults_of_the_machine_end_the_run(void **state)
+{
+    (void)state;
+    const char *paths[] = {photo[0], photo[1], photo[2]};
+    struct rlimit before, none;
+    received r = {0};
+    tg_engine *engine = open_engine(model, 2, TG_F32);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    tg_status status = tg_engine_run_files(engine, paths, 3, receive, &r);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_error(status, TG_ERROR_MACHINE, "Too many open files");
+    assert_non_null(strstr(tg_error_message(), photo[0]));
+    assert_int_equal(r.count, 0);
+    assert_ok(tg_engine_run_files(engine, paths, 3, receive, &r)); /* and it can go on */
+    assert_int_equal(r.count, 3);
+    assert_int_equal(r.errors, 0);
+    tg_engine_close(engine);
+}
+
 static tg_status stop_at_once(void *user, const tg_engine_answer *answer)
 {
     (void)answer;
@@ -166,13 +192,15 @@ static void test_models_of_other_kinds(void **state)
 
     received r = {0};
     const char *paths[] = {photo[0]};
-    engine = open_engine(damaged, 1, TG_F32);
+    engine = open_engine(huge, 1, TG_F32);
     assert_ok(tg_engine_run_files(engine, paths, 1, receive, &r));
     assert_int_equal(r.errors, 1);
-    assert_non_null(strstr(r.error, "not finite"));
+    assert_non_null(strstr(r.error, "not finite, though its weights are"));
     tg_engine_close(engine);
 
     engine = NULL;
+    const tg_engine_options nan = {.model = damaged, .threads = 1};
+    assert_error(tg_engine_open(&nan, &engine), TG_ERROR_INPUT, "tensor cls_token: 1 of its");
     const tg_engine_options absent = {.model = "vit_tiny_patch16_224", .threads = 1};
     assert_error(tg_engine_open(&absent, &engine), TG_ERROR_INPUT, "no such file or folder");
     assert_null(engine);
@@ -198,6 +226,9 @@ static void test_public_interface(void **state)
     assert_string_equal(tagine_class_name(predictor, 2), "ice_cream");
     assert_null(tagine_class_name(predictor, K));
 
+    char endless[400] = {0};
+    memset(endless, 'x', sizeof endless - 1); /* longer than any file's name can be */
+    assert_int_equal(tagine_predict_file(predictor, endless, 3, best, &count), TAGINE_INPUT);
     assert_int_equal(tagine_predict_file(predictor, broken, 3, best, &count), TAGINE_INPUT);
     assert_int_equal(count, 99);
     assert_int_equal(tagine_predict_file(predictor, photo[0], K + 1, best, &count), TAGINE_OK);
@@ -225,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scores),
         cmocka_unit_test(test_files_are_answered_in_order),
+        cmocka_unit_test(test_faults_of_the_machine_end_the_run),
         cmocka_unit_test(test_receiver_ends_the_run),
         cmocka_unit_test(test_bfloat16_stays_near),
         cmocka_unit_test(test_models_of_other_kinds),

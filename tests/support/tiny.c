@@ -41,6 +41,9 @@ tg_status tg_tiny_model_write(const char *path, const tg_tiny_model *model)
         params[i] *= fabsf(params[i]) < 0.5F ? 8 : 1;
     if (model->damaged)
         params[0] = NAN;
+    const tg_param *norm = tg_param_find(&table, "norm.weight");
+    for (size_t c = 0; c < norm->count && model->huge; c++)
+        params[norm->offset + c] = 3e38F;
     tg_status status = tg_model_write(path, &info, &table, params, TG_NAMING_TIMM);
     free(params);
     tg_param_table_done(&table);

@@ -18,6 +18,7 @@ typedef struct tg_tiny_model {
     size_t num_classes; /* 0: no head */
     bool unnamed;       /* no class names in the folder */
     bool damaged;       /* a weight is NaN */
+    bool huge;          /* weights are finite, answers are not */
 } tg_tiny_model;
 tg_status tg_tiny_model_write(const char *path, const tg_tiny_model *model) TG_MUST_CHECK;
 

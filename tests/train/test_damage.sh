@@ -31,15 +31,28 @@ cp -r whole/model broken
 size=$(wc -c <broken/model.safetensors)
 printf '\000\000\300\177' |
     dd of=broken/model.safetensors bs=1 seek=$((size - 4)) conv=notrunc 2>/dev/null
-expect 3 "not finite" "$TAGINE" eval --model broken --data photos --quiet
+expect 3 "broken/model.safetensors: tensor head.bias: 1 of its 3 values are not finite" \
+    "$TAGINE" eval --model broken --data photos --quiet
 # shellcheck disable=SC2086
-expect 1 "not finite" "$TAGINE" train $options --model broken --output from-broken
-[ ! -e from-broken/model ] || fault "a model that answers NaN was written"
+expect 3 "tensor head.bias" "$TAGINE" train $options --initial-checkpoint broken --output from-broken
 # shellcheck disable=SC2086
-expect 1 "not finite" "$TAGINE" train $options --model broken --val-split none --output unscored
-[ ! -e unscored/model ] || fault "a model with NaN was written"
+expect 3 "tensor head.bias" "$TAGINE" distill $options $shape --teacher broken --output taught
+
+# weights that are finite but so large that the answers are not: 96 values of head.weight lie before
+# the 3 of head.bias
+cp -r whole/model huge
+i=0
+while [ $i -lt 96 ]; do printf '\346\261\141\177'; i=$((i + 1)); done |
+    dd of=huge/model.safetensors bs=1 seek=$((size - 12 - 384)) conv=notrunc 2>/dev/null
+expect 3 "not finite, though its weights are" "$TAGINE" eval --model huge --data photos --quiet
 # shellcheck disable=SC2086
-expect 3 "teacher broken" "$TAGINE" distill $options $shape --teacher broken --output taught
+expect 1 "not finite" "$TAGINE" train $options --initial-checkpoint huge --output from-huge
+[ ! -e from-huge/model ] || fault "a model that answers NaN was written"
+# shellcheck disable=SC2086
+expect 1 "not finite" "$TAGINE" train $options --initial-checkpoint huge --val-split none --output unscored
+[ ! -e unscored/model ] || fault "a model all of whose updates were skipped was written"
+# shellcheck disable=SC2086
+expect 3 "teacher huge" "$TAGINE" distill $options $shape --teacher huge --output taught
 
 # a validation split that is there but cannot be used is a fault of the data
 cp -r photos unknown
