@@ -20,6 +20,13 @@ endif()
 # The paths of tagine.pc are relative to itself, so an installed tree may be moved.
 file(RELATIVE_PATH TAGINE_PC_TO_INCLUDE "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig"
      "/prefix/${CMAKE_INSTALL_INCLUDEDIR}")
+# The OpenMP library of the compiler, for those who link libtagine.a. clang's lies where only
+# -fopenmp looks.
+set(TAGINE_PC_OPENMP "-lgomp")
+if(OpenMP_omp_LIBRARY)
+  get_filename_component(omp_folder "${OpenMP_omp_LIBRARY}" DIRECTORY)
+  set(TAGINE_PC_OPENMP "-L${omp_folder} -lomp")
+endif()
 configure_file(cmake/tagine.pc.in tagine.pc @ONLY)
 install(FILES "${CMAKE_BINARY_DIR}/tagine.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 install(DIRECTORY include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" OPTIONAL FILES_MATCHING PATTERN "*.h")
