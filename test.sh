@@ -87,13 +87,14 @@ stage_address() {
 }
 
 # The suites with threads of their own or OpenMP. Left out: the file size limit of train.damage, which the
-# sanitizer's own files do not survive; timings (kern.peak, cli.bench), which tell nothing under it; and
-# suites that run on one thread.
+# sanitizer's own files do not survive; timings (kern.peak, cli.bench), which tell nothing under it;
+# kern.attention, a minute of one thread's oracle (kern.attention_tiles, model.vit and train.* run
+# attention on two); and suites that run on one thread.
 stage_thread() {
     say "thread sanitizer"
     build thread || return 0
     suite thread thread -R '^(os|trace|kern|data|model|loss|infer|run|train|cli)\.' \
-        -E '^(train\.damage|kern\.peak|cli\.bench)$'
+        -E '^(train\.damage|kern\.peak|kern\.attention|cli\.bench)$'
 }
 
 stage_fuzz() {
