@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/text.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +30,10 @@ void tg_log(tg_log_level level, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    tg_text text = {0};
+    tg_text_append_visible(&text, line, "\\");
     pthread_mutex_lock(&lock);
-    target.sink(target.user, level, line);
+    target.sink(target.user, level, text.failed ? line : tg_text_string(&text));
     pthread_mutex_unlock(&lock);
+    tg_text_done(&text);
 }

@@ -1,7 +1,8 @@
 /* log.h - lines for people, sent to one sink that the program sets.
  *
  * Library code never writes to stderr itself. The default sink drops everything, so a program that
- * embeds the library stays silent. Each call is one line; the sink is called under a lock.
+ * embeds the library stays silent. Each call is one line: control characters in it (from the names
+ * of files) reach the sink as \xHH. The sink is called under a lock.
  */
 #ifndef TG_BASE_LOG_H
 #define TG_BASE_LOG_H

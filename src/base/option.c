@@ -19,21 +19,31 @@ static tg_status refuse(const tg_option *option, const tg_option_origin *from, c
     return tg_fail(TG_ERROR_USAGE, "--%s: \"%.100s\" %s", option->name, value, why);
 }
 
+/* A limit as a user would type it: 1048576, not 1.04858e+06. */
+static void print_limit(double limit, char out[TG_NUMBER_BYTES])
+{
+    if (limit == floor(limit) && fabs(limit) < 1e16)
+        snprintf(out, TG_NUMBER_BYTES, "%lld", (long long)limit);
+    else
+        tg_number_format_double(limit, out);
+}
+
 static tg_status check_range(const tg_option *option, const tg_option_origin *from,
                              const char *text, double value)
 {
-    char why[128];
+    char why[128], limit[TG_NUMBER_BYTES];
     if (!(option->low < option->high))
         return TG_OK;
     bool exclusive = option->flags & TG_OPTION_SOFT_LOW;
     if (value > option->low || (!exclusive && value == option->low)) {
         if (value <= option->high)
             return TG_OK;
-        tg_number_print(why, sizeof why, "is above the highest allowed, %g", option->high);
+        print_limit(option->high, limit);
+        snprintf(why, sizeof why, "is above the highest allowed, %s", limit);
     } else {
-        tg_number_print(why, sizeof why,
-                        exclusive ? "has to be above %g" : "is below %g, the lowest allowed",
-                        option->low);
+        print_limit(option->low, limit);
+        snprintf(why, sizeof why,
+                 exclusive ? "has to be above %s" : "is below %s, the lowest allowed", limit);
     }
     return refuse(option, from, text, why);
 }
@@ -121,8 +131,11 @@ static tg_status store_choice(const tg_option_entry *entry, const tg_option_orig
     return refuse(entry->option, from, text, why);
 }
 
-static tg_status store_string(tg_options *options, const tg_option_entry *entry, const char *text)
+static tg_status store_string(tg_options *options, const tg_option_entry *entry,
+                              const tg_option_origin *from, const char *text)
 {
+    if (!text[0] && entry->option->flags & (TG_OPTION_FILE | TG_OPTION_FOLDER))
+        return refuse(entry->option, from, text, "is the name of nothing");
     char **strings =
         realloc(options->strings, (options->string_count + 1) * sizeof *options->strings);
     if (strings)
@@ -150,7 +163,7 @@ tg_status tg_option_store(tg_options *options, tg_option_entry *entry, const tg_
         status = store_double(entry, from, text);
         break;
     case TG_OPTION_STRING:
-        status = store_string(options, entry, text);
+        status = store_string(options, entry, from, text);
         break;
     case TG_OPTION_CHOICE:
         status = store_choice(entry, from, text);

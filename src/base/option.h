@@ -45,8 +45,8 @@ typedef enum tg_option_type {
 
 enum {
     TG_OPTION_AUTO = 1,      /* an INT that may be "auto" */
-    TG_OPTION_FILE = 2,      /* a STRING that names a file (completion) */
-    TG_OPTION_FOLDER = 4,    /* a STRING that names a folder (completion) */
+    TG_OPTION_FILE = 2,      /* a STRING that names a file: for completion; "" is refused */
+    TG_OPTION_FOLDER = 4,    /* a STRING that names a folder, likewise */
     TG_OPTION_NO_CONFIG = 8, /* only on the command line, never in YAML: --config, --print-config */
     TG_OPTION_SOFT_LOW = 16, /* the value must be above `low`, not equal */
 };

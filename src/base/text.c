@@ -162,6 +162,27 @@ void tg_text_append_json_string(tg_text *text, const char *bytes, size_t length)
     tg_text_append_char(text, '"');
 }
 
+/* Bytes at `at` that may not be shown as they are: 0, 1, or 2 for U+0080 to U+009F. */
+static size_t unfit_bytes(const unsigned char *at, const char *keep)
+{
+    if (at[0] == 0xC2 && at[1] >= 0x80 && at[1] < 0xA0)
+        return 2;
+    bool control = at[0] < 0x20 || at[0] == 0x7F || at[0] == '\\';
+    return control && !strchr(keep, at[0]);
+}
+
+void tg_text_append_visible(tg_text *text, const char *string, const char *keep)
+{
+    const unsigned char *at = (const unsigned char *)string;
+    while (*at) {
+        size_t n = unfit_bytes(at, keep);
+        if (n == 0)
+            tg_text_append_char(text, (char)*at++);
+        for (; n; n--)
+            tg_text_append_format(text, "\\x%02x", *at++);
+    }
+}
+
 tg_status tg_text_check(const tg_text *text, const char *what)
 {
     if (text->failed)

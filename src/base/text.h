@@ -40,6 +40,11 @@ void tg_text_append_double(tg_text *text, double value);
  * are not valid UTF-8 (a file name may hold any) become U+FFFD, one for each bad byte. */
 void tg_text_append_json_string(tg_text *text, const char *bytes, size_t length);
 
+/* The string with every byte that would end the line or command a terminal (controls below 0x20, 0x7f,
+ * and U+0080 to U+009F) and every backslash written as \xHH. `keep` lists those that stay: "" for a
+ * file's name, "\\" for a sentence that may quote one, "\\\n" for several lines. */
+void tg_text_append_visible(tg_text *text, const char *string, const char *keep);
+
 /* Is it valid UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF)? */
 bool tg_text_is_utf8(const char *bytes, size_t length);
 

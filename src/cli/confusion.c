@@ -48,14 +48,25 @@ static int name_width(char *const *names, const class_score *scores, size_t coun
     return (int)(width < NAME_WIDTH_MAX ? width : NAME_WIDTH_MAX);
 }
 
+static void append_name(const char *name, int width, tg_text *out)
+{
+    size_t from = out->length;
+    tg_text_append_visible(out, name, "");
+    while (!out->failed && out->length - from < (size_t)width)
+        tg_text_append_char(out, ' ');
+}
+
 static void append_classes(char *const *names, const class_score *scores, size_t count,
                            tg_text *out)
 {
     int width = name_width(names, scores, count);
     tg_text_append_format(out, "\n  %-*s  photos    right\n", width, "class");
-    for (size_t i = 0; i < count; i++)
-        tg_text_append_format(out, "  %-*s  %6llu  %5.1f %%\n", width, names[scores[i].k],
-                              (unsigned long long)scores[i].photos, 100 * share(&scores[i]));
+    for (size_t i = 0; i < count; i++) {
+        tg_text_append_string(out, "  ");
+        append_name(names[scores[i].k], width, out);
+        tg_text_append_format(out, "  %6llu  %5.1f %%\n", (unsigned long long)scores[i].photos,
+                              100 * share(&scores[i]));
+    }
 }
 
 /* Whether (row, column) at index a is confused more often than at b; equal ones in class order. */
@@ -85,10 +96,13 @@ static void append_pairs(const uint64_t *counts, char *const *names, size_t K, t
     size_t pairs[SHOWN_PAIRS], count = worst_pairs(counts, K, pairs);
     if (count)
         tg_text_append_string(out, "\n  most often confused\n");
-    for (size_t i = 0; i < count; i++)
-        tg_text_append_format(out, "  %6llu  %s taken for %s\n",
-                              (unsigned long long)counts[pairs[i]], names[pairs[i] / K],
-                              names[pairs[i] % K]);
+    for (size_t i = 0; i < count; i++) {
+        tg_text_append_format(out, "  %6llu  ", (unsigned long long)counts[pairs[i]]);
+        append_name(names[pairs[i] / K], 0, out);
+        tg_text_append_string(out, " taken for ");
+        append_name(names[pairs[i] % K], 0, out);
+        tg_text_append_char(out, '\n');
+    }
 }
 
 void tg_confusion_text(const uint64_t *counts, char *const *names, size_t K, tg_text *out)

@@ -82,12 +82,16 @@ static void put_finding(const tg_check_finding *finding, tg_text *out)
 
 static void print_finding(const tg_check_finding *finding, tg_text *out)
 {
-    tg_text_append_format(out, "%-15s %-6s %s", tg_check_kind_name(finding->kind), finding->split,
-                          finding->path);
-    if (finding->other)
-        tg_text_append_format(out, " = %s", finding->other);
-    if (finding->detail)
-        tg_text_append_format(out, ": %s", finding->detail);
+    tg_text_append_format(out, "%-15s %-6s ", tg_check_kind_name(finding->kind), finding->split);
+    tg_text_append_visible(out, finding->path, "");
+    if (finding->other) {
+        tg_text_append_string(out, " = ");
+        tg_text_append_visible(out, finding->other, "");
+    }
+    if (finding->detail) { /* may quote a name that is visible already */
+        tg_text_append_string(out, ": ");
+        tg_text_append_visible(out, finding->detail, "\\");
+    }
     tg_text_append_format(out, "%s%s\n", finding->leak ? "  [in two splits]" : "",
                           finding->conflict ? "  [two labels]" : "");
 }

@@ -95,8 +95,11 @@ static void print_table(const char *split, const tg_dataset *dataset, const tg_d
     tg_text_append_format(out, "  mean          %.3f %.3f %.3f\n  deviation     %.3f %.3f %.3f\n",
                           stats->mean[0], stats->mean[1], stats->mean[2], stats->std[0],
                           stats->std[1], stats->std[2]);
-    for (size_t c = 0; c < stats->class_count; c++)
-        tg_text_append_format(out, "  %8zu  %s\n", stats->class_counts[c], dataset->class_names[c]);
+    for (size_t c = 0; c < stats->class_count; c++) {
+        tg_text_append_format(out, "  %8zu  ", stats->class_counts[c]);
+        tg_text_append_visible(out, dataset->class_names[c], "");
+        tg_text_append_char(out, '\n');
+    }
 }
 
 static tg_status show(const tg_invocation *invocation, const char *split, const tg_dataset *dataset)

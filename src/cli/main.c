@@ -48,7 +48,11 @@ static int report(const char *name, tg_status status)
         raise(SIGPIPE);
     }
     int number = tg_signal_stop();
-    fprintf(stderr, "tagine%s%s: %s\n", name ? " " : "", name ? name : "", tg_error_message());
+    tg_text line = {0};
+    tg_text_append_visible(&line, tg_error_message(), "\\\n"); /* some list faults, one a line */
+    fprintf(stderr, "tagine%s%s: %s\n", name ? " " : "", name ? name : "",
+            line.failed ? tg_error_message() : tg_text_string(&line));
+    tg_text_done(&line);
     if (status == TG_ERROR_STOPPED && number)
         return 128 + (number == SIGINT ? SIGINT : SIGTERM);
     return tg_status_exit_code(status);

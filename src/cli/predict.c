@@ -69,14 +69,18 @@ static void append_class(const prediction *p, size_t k, tg_text *out)
         tg_text_append_string(out, row->display_name);
         return;
     }
-    for (; *name; name++)
-        tg_text_append_char(out, *name == '_' ? ' ' : *name);
+    size_t from = out->length;
+    tg_text_append_visible(out, name, "");
+    for (size_t i = from; i < out->length; i++)
+        if (out->data[i] == '_')
+            out->data[i] = ' ';
 }
 
 static void write_text(prediction *p, const char *file, size_t count)
 {
     tg_text *out = &p->text;
-    tg_text_append_format(out, "%s\n", file);
+    tg_text_append_visible(out, file, "");
+    tg_text_append_char(out, '\n');
     for (size_t i = 0; i < count; i++) {
         tg_text_append_format(out, "  %5.1f %%  ", 100 * (double)p->scores[p->best[i]]);
         append_class(p, p->best[i], out);
@@ -127,7 +131,10 @@ static void write_error(prediction *p, const char *file, const char *error)
 {
     error = reason_of(file, error);
     if (!p->invocation->common->json) {
-        tg_text_append_format(&p->text, "%s\n  no answer: %s\n", file, error);
+        tg_text_append_visible(&p->text, file, "");
+        tg_text_append_string(&p->text, "\n  no answer: ");
+        tg_text_append_visible(&p->text, error, "\\");
+        tg_text_append_char(&p->text, '\n');
         return;
     }
     tg_json_writer w = tg_json_writer_init(&p->text);

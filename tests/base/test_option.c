@@ -11,8 +11,8 @@
 typedef struct settings {
     bool amp, flip;
     int64_t epochs, workers;
-    double lr, clip_grad;
-    const char *output, *config;
+    double lr, clip_grad, near;
+    const char *output, *data, *config;
     int opt;
     tg_option_doubles mean;
 } settings;
@@ -59,6 +59,18 @@ static const tg_option OPTIONS[] = {
      .offset = AT(output),
      .metavar = "DIR",
      .help = "where the run is written"},
+    {.name = "data",
+     .type = TG_OPTION_STRING,
+     .offset = AT(data),
+     .metavar = "DIR",
+     .help = "where the photos are",
+     .flags = TG_OPTION_FOLDER},
+    {.name = "near",
+     .type = TG_OPTION_DOUBLE,
+     .offset = AT(near),
+     .help = "limits of both kinds",
+     .low = -1048576,
+     .high = 0.015},
     {.name = "opt",
      .type = TG_OPTION_CHOICE,
      .offset = AT(opt),
@@ -79,7 +91,7 @@ static const tg_option OPTIONS[] = {
 };
 
 static settings got;
-static const tg_option_group GROUPS[] = {{"Training", OPTIONS, 10, &got}};
+static const tg_option_group GROUPS[] = {{"Training", OPTIONS, 12, &got}};
 
 #define PARSE(options, ...) parse((options), (const char *const[]){__VA_ARGS__, NULL})
 static tg_status parse(tg_options *options, const char *const *argv)
@@ -154,6 +166,10 @@ static void refused_arguments(void **state)
         {"--lr", "nan", "is not a number"},
         {"--opt", "adam", "is not one of adamw, sgd"},
         {"--amp=perhaps", NULL, "is not true or false"},
+        {"--epochs", "1000001", "\"1000001\" is above the highest allowed, 1000000"},
+        {"--near", "1", "is above the highest allowed, 0.015"},
+        {"--near", "-1048577", "is below -1048576, the lowest allowed"},
+        {"--data=", NULL, "--data: \"\" is the name of nothing"},
         {"--mean", "1,x", "\"x\" is not a number"},
         {"--mean", "1,2,3,4,5,6,7,8,9", "too many"},
     };

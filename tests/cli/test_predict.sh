@@ -66,6 +66,17 @@ expect 3 "none of 1 photos has features: the model's answer is not finite" \
     embed --quiet --model huge --output g.csv $pizza
 expect 3 "not finite, though its weights are" eval --model huge --data data
 [ -e g.csv ] && fault "features that are not finite were written"
+# a name that would break the line is shown
+odd=$(printf 'a\nb\033.jpg')
+cp $pizza "$odd"
+expect 0 'a\x0ab\x1b.jpg' predict --model model "$odd"
+[ "$(head -1 out)" = 'a\x0ab\x1b.jpg' ] || fault "the file's name: $(head -1 out)"
+cp bad.jpg "$odd"
+expect 3 'none of 1 photos' embed --model model --output g.csv "$odd"
+[ "$(grep -c 'left out: ' err)" -eq 1 ] && grep -qF 'left out: a\x0ab\x1b.jpg' err || fault "a log line: $(cat err)"
+expect 3 'a\x0ab\x1b.jpg' predict --model model "$odd"
+rm "$odd"
+
 # class names that are not there or not one class's
 for names in pizza ""; do
     rm -rf twice && cp -r model twice

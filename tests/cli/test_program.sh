@@ -76,6 +76,24 @@ mv a/val/copy-1.jpg "$(find a/val -mindepth 1 -type d | sort | head -1)"
 expect 0 '"leaks":1,' data check --data a --json
 expect 3 "1 findings (--strict)" data check --data a --strict
 
+# names that would break a line or command a terminal are shown, and JSON holds them as they are
+class=$(find a/val -mindepth 1 -type d | sort | head -1)
+name=$(printf 'new\nline\033[31m')
+echo "no photo" >"$class/$name.jpg"
+expect 0 'new\x0aline\x1b[31m.jpg: ' data check --data a
+[ "$(grep -c '^broken ' out)" -eq 1 ] || fault "a line of data check is not one line: $(cat out)"
+grep -q "$(printf '\033')" out err && fault "data check sends commands to the terminal"
+expect 0 'new\nline\u001b[31m.jpg' data check --data a --json
+rm "$class/$name.jpg"
+mkdir "a/train/$name" "a/val/$name"
+cp "$(find a/val -name '*.jpg' | sort | head -1)" "a/train/$name/copy.jpg"
+expect 0 '  new\x0aline\x1b[31m' data stats --data a
+rm -r "a/train/$name" "a/val/$name"
+
+# limits as a user would type them
+expect 2 'above the highest allowed, 1048576' train --batch-size 1048577
+expect 2 'above the highest allowed, 1000000000000000' train --seed 1000000000000001
+
 # a reader that leaves is no failure worth a message
 ("$TAGINE" man plan 2>err; :) | head -1 >/dev/null
 [ -s err ] && fault "a closed pipe is reported: $(cat err)"
