@@ -66,15 +66,30 @@ static bool is_csv(const char *path)
     return n > 4 && strcmp(path + n - 4, ".csv") == 0;
 }
 
+/* The folder of a file's path. */
+static bool has_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = slash && slash > path ? strndup(path, (size_t)(slash - path)) : NULL;
+    bool found = !parent || is_folder(parent);
+    free(parent);
+    return found;
+}
+
+/* Asked before any photo is read, so that no work is lost. */
 static tg_status check_output(const char *path)
 {
     static const char ending[] = ".safetensors";
     size_t n = path ? strlen(path) : 0, e = sizeof ending - 1;
-    if (path && (is_csv(path) || (n > e && strcmp(path + n - e, ending) == 0)))
-        return TG_OK;
-    return tg_fail(TG_ERROR_USAGE,
-                   "--output %s: a name that ends in .safetensors or .csv is needed",
-                   path ? path : "is missing");
+    if (!path || (!is_csv(path) && !(n > e && strcmp(path + n - e, ending) == 0)))
+        return tg_fail(TG_ERROR_USAGE,
+                       "--output %s: a name that ends in .safetensors or .csv is needed",
+                       path ? path : "is missing");
+    if (is_folder(path))
+        return tg_fail(TG_ERROR_USAGE, "--output %s: there is a folder of that name", path);
+    if (!has_parent(path))
+        return tg_fail(TG_ERROR_USAGE, "--output %s: there is no such folder to write it to", path);
+    return TG_OK;
 }
 
 static tg_status open_folders(const tg_invocation *invocation, embedding *e)

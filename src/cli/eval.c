@@ -65,10 +65,19 @@ typedef struct evaluation {
 
 enum { CONFUSION_MAX_CLASSES = 4096 };
 
+/* Wrong usage is found before anything is read. */
+static tg_status check_settings(const eval_settings *settings)
+{
+    double share;
+    TG_TRY(tg_infer_choice_check(&settings->infer));
+    if (!settings->data.data)
+        return tg_fail(TG_ERROR_USAGE, "no photos given: --data DIR");
+    return tg_data_choice_share(&settings->data, &share);
+}
+
 static tg_status open_model(evaluation *e)
 {
     const tg_infer_choice *choice = &e->settings->infer;
-    TG_TRY(tg_infer_choice_check(choice));
     if (!tg_network_is_path(choice->model))
         return tg_fail(TG_ERROR_INPUT, "model %s: there is no such file or folder", choice->model);
     TG_TRY(tg_stream_open_cpu(tg_invocation_threads(e->invocation),
@@ -204,6 +213,7 @@ static tg_status run(const tg_invocation *invocation)
     tg_evaluation result;
     tg_text text = {0};
     tg_status status;
+    TG_TRY_GOTO(check_settings(e.settings), close_evaluation);
     TG_TRY_GOTO(open_model(&e), close_evaluation);
     TG_TRY_GOTO(open_data(&e), close_evaluation);
     TG_TRY_GOTO(measure(&e, &result), close_evaluation);

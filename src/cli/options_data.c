@@ -1,6 +1,5 @@
 #include "cli/options_data.h"
 
-#include "base/number.h"
 #include "os/file.h"
 
 #include <stdlib.h>
@@ -24,18 +23,9 @@ const tg_option tg_data_option_table[TG_DATA_OPTION_COUNT] = {
      .type = TG_OPTION_STRING,
      .offset = AT(val_split),
      .initial = "val",
-     .metavar = "NAME|SHARE",
-     .help = "split to validate on, or the share (0.1) to hold out of a folder of classes"},
+     .metavar = "NAME|SHARE|none",
+     .help = "split to validate on; the share (0.1) to hold out of a folder of classes; or none"},
 };
-
-double tg_data_choice_share(const tg_data_choice *choice)
-{
-    double share;
-    const char *text = choice->val_split;
-    if (text && tg_number_parse_double(text, strlen(text), &share) && share > 0 && share < 1)
-        return share;
-    return 0;
-}
 
 /* The first name of "a+b" that is not a folder below the data, cut off; false when all are. */
 static bool missing_split(const tg_data_choice *choice, const char *names, char out[256])
@@ -58,18 +48,22 @@ static bool missing_split(const tg_data_choice *choice, const char *names, char 
 bool tg_data_choice_has_val(const tg_data_choice *choice)
 {
     char name[256];
-    return tg_data_choice_share(choice) > 0 || (choice->val_split && choice->val_split[0] &&
-                                                !missing_split(choice, choice->val_split, name));
+    double share;
+    if (tg_data_choice_share(choice, &share) < 0)
+        return true; /* opening it says what is wrong */
+    return share > 0 || (choice->val_split && choice->val_split[0] &&
+                         !missing_split(choice, choice->val_split, name));
 }
 
 tg_status tg_data_choice_open(const tg_data_choice *choice, tg_data_part part, uint64_t seed,
                               const char *const *class_names, size_t class_count, tg_dataset *out)
 {
     char name[256];
-    double share = tg_data_choice_share(choice);
+    double share;
     const char *split = part == TG_DATA_TRAIN ? choice->train_split : choice->val_split;
     if (!choice->data)
         return tg_fail(TG_ERROR_USAGE, "no photos given: --data DIR");
+    TG_TRY(tg_data_choice_share(choice, &share));
     if (!tg_file_exists(choice->data))
         return tg_fail(TG_ERROR_INPUT, "--data %s: there is no such folder", choice->data);
     if (share == 0 && missing_split(choice, split, name))

@@ -18,9 +18,6 @@ extern const tg_option tg_data_option_table[TG_DATA_OPTION_COUNT];
 
 typedef enum tg_data_part { TG_DATA_TRAIN, TG_DATA_VAL } tg_data_part;
 
-/* The share held out by --val-split, or 0 when it is a name. */
-double tg_data_choice_share(const tg_data_choice *choice);
-
 /* Opens one part. `seed` decides a cut share; class_names (NULL: made from this part) rule. */
 tg_status tg_data_choice_open(const tg_data_choice *choice, tg_data_part part, uint64_t seed,
                               const char *const *class_names, size_t class_count,

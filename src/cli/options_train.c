@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* Rows of the tables. */
 #define FIELD(field) offsetof(tg_train_settings, field)
@@ -54,8 +55,9 @@ _Static_assert(sizeof(tg_schedule_kind) == sizeof(int), "a choice is stored as i
 const tg_option tg_start_option_table[TG_START_OPTION_COUNT] = {
     TEXT("initial-checkpoint", train.model.initial_checkpoint, NULL, "MODEL",
          "start from these weights; a head for other classes is made anew", TG_OPTION_FILE),
-    TEXT("resume", train.output.resume, NULL, "auto|CHECKPOINT",
-         "continue a run; auto: the newest whole checkpoint of --output, or a fresh start",
+    TEXT("resume", train.output.resume, NULL, "auto|RUN|CHECKPOINT",
+         "continue from the newest whole checkpoint of a run, or from one; auto: that of --output, "
+         "or a fresh start",
          TG_OPTION_FILE),
     REAL("crop-pct", train.preprocess.crop_pct, NULL, 0.01, 1, "SHARE",
          "part of the resized photo that evaluation crops (default: the model's)"),
@@ -210,6 +212,7 @@ static tg_status resolve_output(tg_train_settings *s, const char *command)
 {
     char stamp[TG_CLOCK_ISO_BYTES], folder[2048];
     const char *output = s->train.output.output, *experiment = s->extra.experiment;
+    struct stat st;
     tg_clock_stamp(stamp);
     if (!output)
         snprintf(folder, sizeof folder, "runs/%s-%s", command, stamp);
@@ -219,6 +222,9 @@ static tg_status resolve_output(tg_train_settings *s, const char *command)
         return tg_fail(TG_ERROR_USAGE, "--output: the path is longer than %zu bytes",
                        sizeof s->output);
     s->train.output.output = s->output;
+    if (stat(s->output, &st) == 0 && !S_ISDIR(st.st_mode))
+        return tg_fail(TG_ERROR_USAGE,
+                       "--output %s: there is a file of that name; a folder is needed", s->output);
     return TG_OK;
 }
 
@@ -227,6 +233,8 @@ tg_status tg_train_settings_resolve(tg_train_settings *settings, const char *com
 {
     tg_train_options *train = &settings->train;
     const tg_train_extra *extra = &settings->extra;
+    double ignored;
+    TG_TRY(tg_data_choice_share(&train->data, &ignored));
     TG_TRY(resolve_crop(settings));
     TG_TRY(resolve_channels(&extra->mean, "mean", train->preprocess.mean,
                             &train->preprocess.has_mean));

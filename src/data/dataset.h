@@ -71,4 +71,10 @@ typedef struct tg_dataset_options {
 tg_status tg_dataset_open(const tg_dataset_options *options, tg_dataset *out) TG_MUST_CHECK;
 void tg_dataset_done(tg_dataset *dataset);
 
+/* How many photos of `b` are in `a` too: files of one name in the same folder (device and inode, so
+ * links to folders hide none; copies and links to files are tg_data_check's). TG_ERROR_MACHINE:
+ * memory. */
+tg_status tg_dataset_count_shared(const tg_dataset *a, const tg_dataset *b,
+                                  size_t *out) TG_MUST_CHECK;
+
 #endif

@@ -54,7 +54,9 @@ tg_status tg_folder_make(const char *path)
             int error = errno;
             if (!is_folder(copy)) {
                 errno = error == EEXIST ? ENOTDIR : error;
+                bool bad_name = errno == ENOTDIR || errno == ENAMETOOLONG || errno == ELOOP;
                 status = tg_fail_errno("make folder", copy);
+                status = bad_name ? TG_ERROR_USAGE : status;
             }
         }
         *at = saved;

@@ -2,6 +2,9 @@
 
 #include "base/log.h"
 #include "ckpt/state.h"
+#include "ckpt/state_list.h"
+#include "ckpt/state_record.h"
+#include "os/file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +68,56 @@ tg_status tg_checkpoint_save(const tg_checkpoint_options *options, const tg_trai
     return tg_state_save(&saving, &model, &whole);
 }
 
+/* The folder of checkpoints that `path` is or holds, from malloc; NULL when it is neither. */
+static tg_status find_checkpoints(const char *path, char **out)
+{
+    tg_state_list list;
+    char *inner = tg_path_join(path, "checkpoints"), *own = strdup(path);
+    tg_status status = inner && own ? TG_OK : tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
+    *out = NULL;
+    if (status == TG_OK && tg_file_exists(inner)) {
+        *out = inner;
+        inner = NULL;
+    } else if (status == TG_OK && tg_state_list_read(path, &list) == TG_OK) {
+        if (list.count) {
+            *out = own;
+            own = NULL;
+        }
+        tg_state_list_done(&list);
+    }
+    free(inner);
+    free(own);
+    return status;
+}
+
+/* The checkpoint that `which` means, from malloc. */
+static tg_status find_checkpoint(const tg_checkpoint_options *options, const char *which,
+                                 char **out)
+{
+    char *folder;
+    if (strcmp(which, "auto") == 0)
+        return tg_state_find_last(options->folder, out);
+    if (!tg_file_exists(which))
+        return tg_fail(TG_ERROR_INPUT,
+                       "--resume %s: there is no such folder; give a run directory, a checkpoint "
+                       "(RUN/checkpoints/step-N), or auto",
+                       which);
+    TG_TRY(find_checkpoints(which, &folder));
+    if (!folder) {
+        *out = strdup(which);
+        return *out ? TG_OK : tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
+    }
+    tg_status status = tg_state_find_last(folder, out);
+    if (status == TG_END)
+        status = tg_fail(TG_ERROR_INPUT, "--resume %s: there is no whole checkpoint in %s", which,
+                         folder);
+    free(folder);
+    return status;
+}
+
 tg_status tg_checkpoint_load(const tg_checkpoint_options *options, const char *which,
-                             const tg_train_tensors *tensors, tg_train_state *out_state)
+                             const tg_train_tensors *tensors, tg_train_state *out_state,
+                             double *out_score)
 {
     tg_train_state state = {0};
     tg_state_field fields[FIELDS];
@@ -76,17 +127,17 @@ tg_status tg_checkpoint_load(const tg_checkpoint_options *options, const char *w
                             .fields = fields,
                             .field_count = list_fields(&state, fields)};
     char *found = NULL;
-    if (strcmp(which, "auto") == 0) {
-        tg_status status = tg_state_find_last(options->folder, &found);
-        if (status != TG_OK)
-            return status;
-        which = found;
-    }
-    tg_status status = tg_state_load(which, &whole, NULL);
-    if (status == TG_OK) {
-        tg_log_info("loaded %s", which);
-        *out_state = state;
-    }
+    int64_t step;
+    double score;
+    tg_status status = find_checkpoint(options, which, &found);
+    if (status != TG_OK)
+        return status;
+    TG_TRY_GOTO(tg_state_load(found, &whole, NULL), free_path);
+    TG_TRY_GOTO(tg_state_record_read(found, &(tg_state){0}, &step, &score), free_path);
+    tg_log_info("loaded %s", found);
+    *out_state = state;
+    *out_score = score;
+free_path:
     free(found);
     return status;
 }

@@ -46,10 +46,12 @@ tg_status tg_checkpoint_save(const tg_checkpoint_options *options, const tg_trai
                              const tg_train_tensors *tensors, double score,
                              bool best) TG_MUST_CHECK;
 
-/* `which`: "auto" (the newest whole one in the folder; TG_END when there is none) or the path of a
- * checkpoint. Fills tensors' buffers and the state. */
+/* `which`: "auto" (the newest whole one in options->folder; TG_END when there is none), the path of a
+ * checkpoint, or of a run directory or its folder of checkpoints (the newest whole one there;
+ * TG_ERROR_INPUT when there is none). Fills tensors' buffers and the state; *out_score: what the
+ * model scored at that point, NaN when it was not evaluated then. */
 tg_status tg_checkpoint_load(const tg_checkpoint_options *options, const char *which,
-                             const tg_train_tensors *tensors,
-                             tg_train_state *out_state) TG_MUST_CHECK;
+                             const tg_train_tensors *tensors, tg_train_state *out_state,
+                             double *out_score) TG_MUST_CHECK;
 
 #endif

@@ -176,12 +176,13 @@ static tg_status resume(tg_job *job)
                                   .epochs = r->epochs,
                                   .samples = (int64_t)job->train.count,
                                   .classes = class_hash(job)};
-    if (!o->resume || !*o->resume)
+    if (!o->resume)
         return refuse_used_folder(job);
     const tg_checkpoint_options options = {job->checkpoint_folder, o->checkpoint_hist};
     const tg_train_tensors tensors = tg_job_tensors(job);
     tg_train_state state;
-    tg_status status = tg_checkpoint_load(&options, o->resume, &tensors, &state);
+    double score;
+    tg_status status = tg_checkpoint_load(&options, o->resume, &tensors, &state, &score);
     if (status == TG_END) {
         tg_log_info("nothing to resume in %s: a fresh start", job->checkpoint_folder);
         return TG_OK;
@@ -191,6 +192,7 @@ static tg_status resume(tg_job *job)
     state.epochs = r->epochs;
     TG_TRY(forget_best_elsewhere(job, &state));
     job->state = state;
+    job->owes_evaluation = job->val.count && isnan(score);
     if (state.best_epoch >= 0)
         job->best = (tg_evaluation){.top1 = state.best_score,
                                     .top5 = state.best_top5,

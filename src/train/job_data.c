@@ -1,19 +1,10 @@
 #include "train/job_parts.h"
 
 #include "base/log.h"
-#include "base/number.h"
 #include "os/file.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* "--val-split 0.1" is a share of one folder of classes; anything else is the name of a split. */
-static bool val_share(const tg_data_choice *choice, double *out)
-{
-    return choice->val_split &&
-           tg_number_parse_double(choice->val_split, strlen(choice->val_split), out) && *out > 0 &&
-           *out < 1;
-}
 
 static tg_status no_labels_check(const tg_job *job)
 {
@@ -79,6 +70,20 @@ static const char *train_split(const tg_data_choice *choice)
     return strcmp(split, "train") != 0 || has_folder(choice->data, "train") ? split : NULL;
 }
 
+/* Accuracy on photos that were learned says nothing. Asked for, it may be a test of the program; by
+ * mistake ("train+val" beside "val") it must not go unseen. */
+static tg_status warn_of_overlap(const tg_job *job)
+{
+    size_t shared;
+    TG_TRY(tg_dataset_count_shared(&job->train, &job->val, &shared));
+    if (shared)
+        tg_log_warning(
+            "%zu of %zu validation photos are training photos as well (--train-split %s, "
+            "--val-split %s): accuracy on them says nothing about new photos",
+            shared, job->val.count, job->options->data.train_split, job->options->data.val_split);
+    return TG_OK;
+}
+
 tg_status tg_job_open_data(tg_job *job)
 {
     const tg_data_choice *choice = &job->options->data;
@@ -87,7 +92,8 @@ tg_status tg_job_open_data(tg_job *job)
     double share = 0;
     tg_dataset_options request = {.root = choice->data,
                                   .seed = (uint64_t)job->options->recipe.seed};
-    if (val_share(choice, &share)) {
+    TG_TRY(tg_data_choice_share(choice, &share));
+    if (share > 0) {
         request.val_share = share;
         TG_TRY(open_train(job, &request));
         request.part = 1;
@@ -99,7 +105,8 @@ tg_status tg_job_open_data(tg_job *job)
         !job->train.class_names)
         return TG_OK;
     request.split = choice->val_split;
-    return open_val(job, request);
+    TG_TRY(open_val(job, request));
+    return warn_of_overlap(job);
 }
 
 static tg_status fill_augment(const tg_augment_choice *choice, tg_augment *out)

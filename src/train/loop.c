@@ -144,6 +144,10 @@ static tg_status run_epoch(tg_job *job)
         w.wait_ns += tg_clock_ns() - asked;
         if (status == TG_END)
             break;
+        if (enough(job)) { /* resumed for the evaluation alone */
+            tg_loader_release(job->loader, batch);
+            return TG_OK;
+        }
         status = tg_step_micro(&job->step, batch, (uint64_t)job->state.epoch);
         w.position = batch->position;
         tg_loader_release(job->loader, batch);
@@ -258,7 +262,8 @@ static tg_status finish_unscored(tg_job *job)
 tg_status tg_job_train(tg_job *job)
 {
     bool complete = true;
-    while (job->state.epoch < job->options->recipe.epochs && complete && !enough(job)) {
+    while (job->state.epoch < job->options->recipe.epochs && complete &&
+           (!enough(job) || job->owes_evaluation)) {
         tg_status status = run_epoch(job);
         TG_TRY(status);
         uint64_t end = job->state.position;
@@ -270,6 +275,7 @@ tg_status tg_job_train(tg_job *job)
             return leave_stopped(job);
         }
         bool last = job->state.epoch == job->options->recipe.epochs || enough(job);
+        job->owes_evaluation = false;
         status = finish_epoch(job, last);
         if (status == TG_ERROR_STOPPED && complete) { /* a resume evaluates this epoch first */
             job->state.epoch--;

@@ -1,6 +1,12 @@
 #include "train/options.h"
 
+#include "base/number.h"
+#include "os/file.h"
+
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
 
 tg_train_options tg_train_options_default(void)
 {
@@ -40,6 +46,40 @@ int tg_train_options_workers(const tg_train_options *options)
         return (int)options->data.workers;
     int half = options->threads / 2;
     return half < 1 ? 1 : half > 8 ? 8 : half;
+}
+
+/* "0", "-0.1", "10%", "0,1", "nan": meant as a share, whatever it is. */
+static bool looks_like_share(const char *text)
+{
+    return text[strspn(text, "0123456789+-.,%eE")] == '\0' || strcasecmp(text, "nan") == 0 ||
+           strcasecmp(text, "inf") == 0;
+}
+
+static bool is_folder_of(const char *root, const char *names)
+{
+    char path[4096];
+    return root &&
+           snprintf(path, sizeof path, "%s/%.*s", root, (int)strcspn(names, "+"), names) <
+               (int)sizeof path &&
+           tg_file_exists(path);
+}
+
+tg_status tg_data_choice_share(const tg_data_choice *choice, double *out)
+{
+    const char *text = choice->val_split;
+    double share;
+    *out = 0;
+    if (!text || !*text)
+        return TG_OK;
+    if (tg_number_parse_double(text, strlen(text), &share) && share > 0 && share < 1)
+        *out = share;
+    else if (looks_like_share(text) && !is_folder_of(choice->data, text))
+        return tg_fail(
+            TG_ERROR_USAGE,
+            "--val-split %s: a share is a number between 0 and 1, like 0.1, and no folder "
+            "has that name; --val-split none trains without validation",
+            text);
+    return TG_OK;
 }
 
 tg_network_shape tg_model_choice_shape(const tg_model_choice *choice)

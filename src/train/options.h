@@ -64,7 +64,7 @@ typedef struct tg_distill_choice {
 
 typedef struct tg_output_choice {
     const char *output;        /* run directory */
-    const char *resume;        /* NULL, "auto", or a checkpoint folder */
+    const char *resume;        /* NULL, "auto", a checkpoint folder, or a run directory */
     int64_t checkpoint_hist;   /* how many step folders stay besides last and best */
     int64_t checkpoint_steps;  /* save every so many updates as well; 0: at epoch ends only */
     int64_t eval_interval;     /* epochs between evaluations; 0: only at the end */
@@ -88,6 +88,11 @@ tg_train_options tg_train_options_default(void);
 /* Loader threads of a job: as asked for, or one for every two compute threads (1 to 8): decoding takes
  * a few percent of a step, and more threads would take the cores from it. */
 int tg_train_options_workers(const tg_train_options *options);
+
+/* The share that --val-split holds out of one folder of classes; 0: it is a name (or there is none).
+ * TG_ERROR_USAGE for what looks like a share, is none between 0 and 1, and names no folder below
+ * `data` either. */
+tg_status tg_data_choice_share(const tg_data_choice *choice, double *out) TG_MUST_CHECK;
 
 /* The overrides as infer/network.h takes them. */
 tg_network_shape tg_model_choice_shape(const tg_model_choice *choice);

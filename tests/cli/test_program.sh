@@ -94,6 +94,26 @@ rm -r "a/train/$name" "a/val/$name"
 expect 2 'above the highest allowed, 1048576' train --batch-size 1048577
 expect 2 'above the highest allowed, 1000000000000000' train --seed 1000000000000001
 
+# what cannot be meant is wrong usage, before anything is made
+for share in 0 1 -0.1 1.5 nan 10% 0,1; do
+    for command in "train --output run" "data check" "data stats" "eval --model m"; do
+        # shellcheck disable=SC2086
+        expect 2 "--val-split $share: a share is a number between 0 and 1" $command --data a --val-split=$share
+    done
+done
+: >plain
+mkdir folder.csv
+for output in plain plain/below; do
+    expect 2 "plain" train --data a --output $output
+    expect 2 "plain" data synth --output $output
+done
+expect 2 '--output: "" is the name of nothing' train --data a --output ""
+expect 2 '--output: "" is the name of nothing' data synth --output=
+expect 2 "there is a folder of that name" embed --model m --output folder.csv a
+expect 2 "no such folder to write it to" embed --model m --output nowhere/f.csv a
+expect 3 "give a run directory" train --data a --output run --resume nowhere --img-size 32 --patch-size 16
+rm -rf run
+
 # a reader that leaves is no failure worth a message
 ("$TAGINE" man plan 2>err; :) | head -1 >/dev/null
 [ -s err ] && fault "a closed pipe is reported: $(cat err)"

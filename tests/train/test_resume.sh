@@ -69,6 +69,11 @@ train --output killed --resume auto >/dev/null
 [ "$(weights killed)" = "$want" ] || fail "resumed after kill -9: other weights"
 [ "$(steps killed)" = "$(steps whole)" ] || fail "step records repeat or are missing after kill -9"
 
+# by the run's folder
+train --output half --steps $((total / 2)) >/dev/null
+train --output rest --resume half >/dev/null
+[ "$(weights rest)" = "$want" ] || fail "resumed by the folder of a run: other weights"
+
 # a different batch size is refused with words, and the run is not touched
 code=0
 train --output whole --resume auto --batch-size 4 >/dev/null 2>message || code=$?
