@@ -50,10 +50,13 @@ tg_cpu_level tg_cpu_level_detect(void);
 /* Opens a CPU stream of `threads` compute threads (>= 1). `cap` limits the instruction set: the
  * level used is min(cap, detected); it also caps oneDNN, whose cap is global to the process and can
  * only be set before its first primitive (a later different cap is an error). The calling thread is
- * left computing in our mode (tg_caller_mode). TG_ERROR_MACHINE when the machine refuses that many
- * threads of the default stack size: found by starting them, because the OpenMP runtime would end
- * the process. */
+ * left computing in our mode (tg_caller_mode), as the stream's host (tg_stream_adopt). */
 tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out) TG_MUST_CHECK;
+/* Makes the calling thread the host of the stream, to be called before work on it when that may have
+ * been another thread before: each host has a team of its own. TG_ERROR_MACHINE when the machine
+ * refuses that many threads of the default stack size: found by starting them, once for each host,
+ * because the OpenMP runtime would end the process. */
+tg_status tg_stream_adopt(tg_stream *stream) TG_MUST_CHECK;
 void tg_stream_close(tg_stream *stream);
 
 /* Name and version of the library behind matrix products: "oneDNN 2.6.3". */

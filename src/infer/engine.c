@@ -159,6 +159,7 @@ tg_status tg_engine_forward(tg_engine *engine, size_t B, tg_engine_output *out)
     assert(B <= engine->batch_size);
     const tg_vit_input input = {.B = B, .image = engine->input};
     tg_vit_output answer;
+    TG_TRY(tg_stream_adopt(engine->stream));
     tg_arena_release(&engine->step, 0);
     TG_TRY(tg_vit_forward(engine->network.vit, &engine->step, &input, TG_VIT_INFER, &answer));
     *out = (tg_engine_output){.logits = answer.logits, .feature = answer.feature};

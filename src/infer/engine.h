@@ -10,7 +10,8 @@
  *          largest photo seen.
  * Errors   open: those of the model folder; TG_ERROR_INPUT when `model` is no file or folder;
  *          TG_ERROR_MACHINE. prepare: TG_ERROR_INPUT when the photo is to blame.
- * Threads  one at a time per engine; forward itself uses `threads`.
+ * Threads  one at a time per engine; forward itself uses `threads`, and may be called by another thread
+ *          than open (TG_ERROR_MACHINE when that one's team cannot start).
  */
 #ifndef TG_INFER_ENGINE_H
 #define TG_INFER_ENGINE_H

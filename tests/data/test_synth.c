@@ -265,7 +265,7 @@ static void unwritable_folder_is_named(void **state)
     snprintf(below, sizeof below, "%s/pictures", file);
     tg_synth_options o = small(below);
     tg_status status = tg_synth_write(&o, NULL, NULL);
-    assert_error(status, TG_ERROR_MACHINE, "a_file");
+    assert_error(status, TG_ERROR_USAGE, "a_file");
 }
 
 /* Files limited to 100 bytes fail as on a full disk; the data set's folder is left empty. */

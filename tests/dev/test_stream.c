@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 static int threads_allowed = -1; /* -1: any number */
 
@@ -46,8 +47,43 @@ static void test_threads_do_not_start(void **state)
     tg_stream_close(NULL);
 }
 
+static void *adopt(void *argument)
+{
+    static tg_status status;
+    threads_allowed = 1;
+    status = tg_stream_adopt(argument);
+    if (status == TG_ERROR_MACHINE && strstr(tg_error_message(), "compute thread 3 of 3")) {
+        threads_allowed = -1;
+        status = tg_stream_adopt(argument);
+    } else {
+        status = TG_ERROR_FAILED;
+    }
+    return &status;
+}
+
+/* Another thread needs a team of its own, which may be refused as well. */
+static void test_another_thread_takes_over(void **state)
+{
+    (void)state;
+    tg_stream *stream;
+    pthread_t thread;
+    void *status;
+    assert_ok(tg_stream_open_cpu(3, TG_CPU_AMX, &stream));
+    threads_allowed = 0;
+    assert_ok(tg_stream_adopt(stream)); /* its team is there */
+    threads_allowed = -1;
+    for (int i = 0; i < 2; i++) { /* the second may get the first one's number */
+        assert_int_equal(pthread_create(&thread, NULL, adopt, stream), 0);
+        assert_int_equal(pthread_join(thread, &status), 0);
+        assert_int_equal(*(tg_status *)status, TG_OK);
+    }
+    assert_ok(tg_stream_adopt(stream));
+    tg_stream_close(stream);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads_do_not_start)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads_do_not_start),
+                                       cmocka_unit_test(test_another_thread_takes_over)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <fenv.h>
 #include <omp.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,9 @@
 /* oneDNN's cap is a setting of the process; it is fixed by the first stream. */
 static pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
 static int cap_fixed = -1;
+
+/* The largest team that this thread has had; OpenMP keeps its threads for it. */
+static _Thread_local int team_tried = 1;
 
 tg_status tg_dnnl_status(dnnl_status_t status, const char *what)
 {
@@ -123,22 +127,34 @@ static tg_status try_threads(int threads)
     return TG_OK;
 }
 
+tg_status tg_stream_adopt(tg_stream *stream)
+{
+    bool first = stream->threads > team_tried;
+    if (first)
+        TG_TRY(try_threads(stream->threads));
+    if (first || stream->host != &team_tried) {
+        team_tried = first ? stream->threads : team_tried;
+        tg_stream_enter(stream);
+        set_team_float_mode(stream->threads);
+        stream->host = &team_tried;
+    }
+    return TG_OK;
+}
+
 tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out)
 {
     if (threads < 1)
         return tg_fail(TG_ERROR_USAGE, "%d compute threads: at least 1 is needed", threads);
     tg_cpu_level detected = tg_cpu_level_detect();
     tg_cpu_level level = cap < detected ? cap : detected;
-    TG_TRY(try_threads(threads));
-    TG_TRY(fix_cap(level));
     tg_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a stream");
     stream->threads = threads;
     stream->level = level;
-    tg_stream_enter(stream);
-    set_team_float_mode(threads);
     tg_status status;
+    TG_TRY_GOTO(tg_stream_adopt(stream), close_stream);
+    TG_TRY_GOTO(fix_cap(level), close_stream);
     TG_TRY_GOTO(tg_dnnl_status(dnnl_engine_create(&stream->engine, dnnl_cpu, 0), "open the CPU"),
                 close_stream);
     TG_TRY_GOTO(tg_dnnl_status(dnnl_stream_create(&stream->dnnl, stream->engine,

@@ -13,6 +13,7 @@
 struct tg_stream {
     int threads;
     tg_cpu_level level;
+    const void *host; /* an address that belongs to the thread it works for */
     dnnl_engine_t engine;
     dnnl_stream_t dnnl;
     void *scratch[TG_STREAM_SLOTS];
