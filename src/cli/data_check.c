@@ -175,7 +175,9 @@ const tg_command tg_command_data_check = {
         "Decodes every photo of both splits. Reported: photos that cannot be read or only with a\n"
         "warning, very small and very large ones, copies by content and by look (those in two "
         "splits\nspoil validation, those with two labels have a wrong one), and classes much "
-        "smaller than the\nlargest. Findings do not change the exit code unless --strict is given.",
+        "smaller than the\nlargest. Control characters in names are shown as \\xHH; with --json "
+        "they are escaped as "
+        "JSON does.\nFindings do not change the exit code unless --strict is given.",
     .groups = GROUPS,
     .group_count = TG_COUNT_OF(GROUPS),
     .settings_bytes = sizeof(check_settings),
