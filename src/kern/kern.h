@@ -33,6 +33,10 @@
 
 typedef struct tg_kern {
     const char *name; /* "ref" or "cpu" */
+    /* Rows for each thread that row-wise operations in a row (products, norms, feed-forward) should do
+     * together, so that what one writes is still in the cache when the next reads it: a multiple of
+     * TG_MLP_SPAN. 0: all rows at once. */
+    size_t span_rows;
     tg_linear_ops linear;
     tg_mlp_ops mlp;
     tg_norm_ops norm;

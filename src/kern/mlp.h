@@ -5,12 +5,15 @@
  *            tanh:  GELU(h) = h/2 (1 + tanh(sqrt(2/pi) (h + 0.044715 h^3)))
  * Forward    keeps only h when `out_h` is given (training); g is recomputed by backward. With
  *            out_h NULL (inference) h lives in the device's scratch, chunk by chunk.
- *            out_h holds tg_mlp_kept_bytes(R,F,dtype), 64-byte aligned, in a layout of the device's
- *            own: only backward with the same weights reads it.
- * Backward   dg = dy W2;  dh = dg * GELU'(h);  dW2 += dy^T g;  db2 += sum dy;
- *            dW1 += dh^T x;  db1 += sum dh;  dx = dh W1
- * Scratch    `scratch` of backward: tg_mlp_backward_scratch_bytes(R,F,dtype), 64-byte aligned, from
- *            the caller's step arena: holds g [R,F] and dh [R,F]. `out_h`'s memory is not changed.
+ * Backward   dg = dy W2;  dh = dg * GELU'(h);  dx = dh W1   (backward, keeps g and dh)
+ *            dW2 (+)= dy^T g;  db2 (+)= sum dy;  dW1 (+)= dh^T x;  db1 (+)= sum dh
+ *                                                                  (backward_weights)
+ * Spans      forward and backward may do a part of the rows, beginning at row r, a multiple of
+ *            TG_MLP_SPAN: x, y, dy, dx are pointers to row r; h, g and dh begin at
+ *            tg_mlp_kept_bytes(r,F,dtype). backward_weights does all rows at once.
+ * Memory     h takes tg_mlp_kept_bytes(R,F,dtype), g and dh tg_mlp_gradient_bytes(R,F,dtype) each,
+ *            64-byte aligned, in layouts of the device's own: only these operations with the same
+ *            weights read them.
  * Accuracy   as linear.h; GELU in fp32 within 5 ulp, in bf16 within 1.1e-5 |h| of
  *            the value before it is rounded (kern/cpu/gelu.h).
  */
@@ -34,25 +37,31 @@ typedef struct tg_mlp_forward {
 typedef struct tg_mlp_backward {
     size_t R;
     tg_gelu gelu;
-    const void *x;       /* [R,C] as given to forward */
     const void *h;       /* kept by forward */
     const void *dy;      /* [R,C] */
-    void *scratch;
+    void *out_g, *out_dh; /* [R,F] in the device's layout */
     void *out_dx;        /* [R,C] */
-    float *dw1, *db1, *dw2, *db2; /* fp32 gradients; db may be NULL */
-    bool accumulate;
 } tg_mlp_backward;
 
-/* Devices may pad rows of h to 32, rows of scratch to 256. */
+typedef struct tg_mlp_weights {
+    size_t R;
+    const void *x, *dy;  /* [R,C] */
+    const void *g, *dh;  /* of backward */
+    float *dw1, *db1, *dw2, *db2; /* fp32 gradients; db may be NULL */
+    bool accumulate;
+} tg_mlp_weights;
+
+enum { TG_MLP_SPAN = 256 };
+
+/* Devices may pad the rows of h to 32, of g and dh to 256. */
 static inline size_t tg_mlp_kept_bytes(size_t R, size_t F, tg_dtype dtype)
 {
     return ((R + 31) & ~(size_t)31) * F * tg_dtype_bytes(dtype);
 }
 
-/* Bytes of scratch that backward needs. */
-static inline size_t tg_mlp_backward_scratch_bytes(size_t R, size_t F, tg_dtype dtype)
+static inline size_t tg_mlp_gradient_bytes(size_t R, size_t F, tg_dtype dtype)
 {
-    return 2 * ((R + 255) & ~(size_t)255) * F * tg_dtype_bytes(dtype);
+    return ((R + 255) & ~(size_t)255) * F * tg_dtype_bytes(dtype);
 }
 
 typedef struct tg_mlp_ops {
@@ -60,6 +69,8 @@ typedef struct tg_mlp_ops {
                          const tg_mlp_forward *args);
     tg_status (*backward)(tg_stream *stream, tg_weight *w1, tg_weight *w2,
                           const tg_mlp_backward *args);
+    tg_status (*backward_weights)(tg_stream *stream, tg_weight *w1, tg_weight *w2,
+                                  const tg_mlp_weights *args);
 } tg_mlp_ops;
 
 #endif

@@ -11,10 +11,14 @@
  *            then, for the branch that was added before (if out_dbranch):
  *            dbranch[r,c] = s[r / rows_per_sample] * ls[c] * dx'[r,c]
  *            dls[c] (+)= sum_r s branch[r,c] dx'[r,c]        (if dls; needs `branch`)
+ *            out_y (if given, with dy): y[r,c] again, the same bits as forward wrote
  *            dy NULL: no layer norm, only the branch part on the given dres (dres_zero is ignored).
  * Arguments  x, out_x fp32 rows of C with leading dimension ldx (out_x may equal x); branch and y in
  *            `dtype`, packed [R,C] unless ld given; statistics fp32 [R]; dres fp32, ldx.
  *            The gradient of the residual stream `dres` is fp32.
+ * Spans      a call may do rows [row0, row0 + R) of a longer array: pointers are to row row0, only s
+ *            counts from the array's first row. Gradients that accumulate span by span have the same
+ *            bits as in one call where row0 is a multiple of TG_NORM_CHUNK.
  * Accuracy   statistics in two passes over the row in fp32: relative 1e-6 of the row's scale.
  */
 #ifndef TG_KERN_NORM_H
@@ -26,8 +30,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Rows whose parameter gradients are summed first, before the sums of chunks are, in their order. */
+enum { TG_NORM_CHUNK = 128 };
+
 typedef struct tg_norm_forward {
     size_t R, C;
+    size_t row0;               /* number of the first row */
     size_t rows_per_sample;    /* > 0; rows r*rows_per_sample .. belong to sample r */
     tg_dtype dtype;
     size_t ldx;                /* of x and out_x; >= C */
@@ -37,7 +45,7 @@ typedef struct tg_norm_forward {
     const float *x;
     const void *branch;        /* or NULL */
     const float *ls;           /* [C] or NULL */
-    const float *sample_scale; /* [R / rows_per_sample] or NULL */
+    const float *sample_scale; /* [samples] or NULL */
     const float *w, *b;        /* [C] or NULL */
     float *out_x;              /* needed when branch is given, else may be NULL */
     void *out_y;               /* or NULL */
@@ -46,6 +54,7 @@ typedef struct tg_norm_forward {
 
 typedef struct tg_norm_backward {
     size_t R, C;
+    size_t row0;
     size_t rows_per_sample;
     tg_dtype dtype;
     size_t ldx;                /* of x and dres */
@@ -63,15 +72,14 @@ typedef struct tg_norm_backward {
     const float *sample_scale; /* or NULL */
     void *out_dbranch;         /* [R,C] dtype or NULL */
     float *dls;                /* [C] or NULL */
+    const float *b;            /* [C] or NULL; for out_y only */
+    void *out_y;               /* [R,C] dtype, ldy, or NULL */
     bool accumulate;           /* of dw, db, dls */
 } tg_norm_backward;
 
 typedef struct tg_norm_ops {
     void (*forward)(tg_stream *stream, const tg_norm_forward *args);
     void (*backward)(tg_stream *stream, const tg_norm_backward *args);
-    /* y = (x - mean) rstd w + b again, from kept statistics (same bits as forward wrote). */
-    void (*apply)(tg_stream *stream, const tg_norm_forward *args, const float *mean,
-                  const float *rstd);
 } tg_norm_ops;
 
 #endif

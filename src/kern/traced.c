@@ -136,7 +136,16 @@ static tg_status mlp_backward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
 {
     int64_t begin = tg_trace_begin();
     tg_status status = inner(stream)->mlp.backward(stream, w1->inner, w2->inner, args);
-    end_mlp("mlp_backward", begin, w1, args->R, 4);
+    end_mlp("mlp_backward", begin, w1, args->R, 2);
+    return status;
+}
+
+static tg_status mlp_backward_weights(tg_stream *stream, tg_weight *w1, tg_weight *w2,
+                                      const tg_mlp_weights *args)
+{
+    int64_t begin = tg_trace_begin();
+    tg_status status = inner(stream)->mlp.backward_weights(stream, w1->inner, w2->inner, args);
+    end_mlp("mlp_backward_weights", begin, w1, args->R, 2);
     return status;
 }
 
@@ -165,14 +174,6 @@ static void norm_backward(tg_stream *stream, const tg_norm_backward *args)
     int64_t begin = tg_trace_begin();
     inner(stream)->norm.backward(stream, args);
     end_rows("norm_backward", begin, args->R, args->C, bytes);
-}
-
-static void norm_apply(tg_stream *stream, const tg_norm_forward *args, const float *mean,
-                       const float *rstd)
-{
-    int64_t begin = tg_trace_begin();
-    inner(stream)->norm.apply(stream, args, mean, rstd);
-    end_rows("norm_apply", begin, args->R, args->C, sizeof(float) + tg_dtype_bytes(args->dtype));
 }
 
 static void end_attention(const char *name, int64_t begin, const tg_attention_shape *s,
@@ -348,6 +349,7 @@ tg_kern tg_kern_traced(const tg_stream *stream)
 {
     return (tg_kern){
         .name = inner(stream)->name,
+        .span_rows = inner(stream)->span_rows,
         .linear =
             {
                 .weight_new = weight_new,
@@ -358,8 +360,10 @@ tg_kern tg_kern_traced(const tg_stream *stream)
                 .backward_input = linear_backward_input,
                 .backward_weight = linear_backward_weight,
             },
-        .mlp = {.forward = mlp_forward, .backward = mlp_backward},
-        .norm = {.forward = norm_forward, .backward = norm_backward, .apply = norm_apply},
+        .mlp = {.forward = mlp_forward,
+                .backward = mlp_backward,
+                .backward_weights = mlp_backward_weights},
+        .norm = {.forward = norm_forward, .backward = norm_backward},
         .attention = {.forward = attention_forward, .backward = attention_backward},
         .patch = {.forward = patch},
         .tokens =

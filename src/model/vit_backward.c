@@ -1,5 +1,6 @@
 /* The stages of vit_forward.c in reverse. The gradient of the residual stream travels in tape->dres
- * (fp32); `branch` holds the gradient of the branch that the next stage below goes through. */
+ * (fp32); `branch` and `branch_mid` hold the gradients of the feed-forward and attention branches. Between two
+ * attentions rows go through span by span, then the weights' gradients are taken over all rows. */
 #include "model/vit_state.h"
 
 #include <assert.h>
@@ -132,97 +133,106 @@ static tg_status top_backward(tg_vit *vit, const tg_vit_backward_args *args)
     return TG_OK;
 }
 
-/* y = norm(x) again, as forward wrote it. */
-static void norm_again(tg_vit *vit, size_t R, const float *x, size_t w, size_t b,
-                       const float *mean, const float *rstd)
+/* branch -> g, dh -> dspan */
+static tg_status feed_forward_backward(tg_vit *vit, size_t l, tg_vit_span span)
 {
-    const size_t C = vit->config.embed_dim;
-    const tg_norm_forward args = {.R = R,
-                                  .C = C,
-                                  .rows_per_sample = 1,
-                                  .dtype = vit->dtype,
-                                  .ldx = C,
-                                  .ldb = C,
-                                  .ldy = C,
-                                  .eps = vit->config.norm_eps,
-                                  .x = x,
-                                  .w = tg_vit_param(vit, w),
-                                  .b = tg_vit_param(vit, b),
-                                  .out_y = vit->tape.y};
-    vit->kern->norm.apply(vit->stream, &args, mean, rstd);
-}
-
-static tg_status feed_forward_backward(tg_vit *vit, size_t l, size_t rows,
-                                       const tg_vit_backward_args *args)
-{
-    tg_vit_tape *tape = &vit->tape;
-    const tg_block_tape *block = &vit->blocks[l];
-    const tg_block_offsets *at = &vit->offsets[l];
-    norm_again(vit, rows, block->x_mid, at->norm2_w, at->norm2_b, block->mean2, block->rstd2);
-    const tg_mlp_backward mlp = {.R = rows,
-                                 .gelu = vit->config.gelu,
-                                 .x = tape->y,
-                                 .h = block->h,
-                                 .dy = tape->branch,
-                                 .scratch = tape->scratch,
-                                 .out_dx = tape->dy,
-                                 .dw1 = tg_vit_grad(args->grads, at->fc1_w),
-                                 .db1 = tg_vit_grad(args->grads, at->fc1_b),
-                                 .dw2 = tg_vit_grad(args->grads, at->fc2_w),
-                                 .db2 = tg_vit_grad(args->grads, at->fc2_b),
-                                 .accumulate = args->accumulate};
+    const tg_vit_tape *tape = &vit->tape;
+    const size_t F = vit->config.mlp_hidden;
+    const size_t kept = tg_mlp_kept_bytes(span.first, F, vit->dtype);
+    const tg_mlp_backward mlp = {
+        .R = span.rows,
+        .gelu = vit->config.gelu,
+        .h = (const char *)vit->blocks[l].h + kept,
+        .dy = tg_vit_row(vit, tape->branch, span.first, vit->config.embed_dim),
+        .out_g = (char *)tape->g + kept,
+        .out_dh = (char *)tape->dh + kept,
+        .out_dx = tape->dspan};
     return vit->kern->mlp.backward(vit->stream, vit->weights[l].fc1, vit->weights[l].fc2, &mlp);
 }
 
-static void norm2_backward(tg_vit *vit, size_t l, size_t T_q, float *dres,
+/* dspan -> dres, branch_mid; y_mid again */
+static void norm2_backward(tg_vit *vit, size_t l, size_t T_q, float *dres, tg_vit_span span,
                            const tg_vit_backward_args *args)
 {
-    tg_vit_tape *tape = &vit->tape;
+    const tg_vit_tape *tape = &vit->tape;
     const tg_block_tape *block = &vit->blocks[l];
     const tg_block_offsets *at = &vit->offsets[l];
-    const size_t C = vit->config.embed_dim;
-    const tg_norm_backward norm = {.R = tape->B * T_q,
+    const size_t C = vit->config.embed_dim, first = span.first * C;
+    const tg_norm_backward norm = {.R = span.rows,
                                    .C = C,
+                                   .row0 = span.first,
                                    .rows_per_sample = T_q,
                                    .dtype = vit->dtype,
                                    .ldx = C,
                                    .ldb = C,
                                    .ldy = C,
-                                   .dy = tape->dy,
-                                   .x = block->x_mid,
-                                   .mean = block->mean2,
-                                   .rstd = block->rstd2,
+                                   .dy = tape->dspan,
+                                   .x = block->x_mid + first,
+                                   .mean = block->mean2 + span.first,
+                                   .rstd = block->rstd2 + span.first,
                                    .w = tg_vit_param(vit, at->norm2_w),
-                                   .dres = dres,
+                                   .b = tg_vit_param(vit, at->norm2_b),
+                                   .dres = dres + first,
                                    .dw = tg_vit_grad(args->grads, at->norm2_w),
                                    .db = tg_vit_grad(args->grads, at->norm2_b),
-                                   .branch = block->branch1,
+                                   .branch = tg_vit_row(vit, block->branch1, span.first, C),
                                    .ls = tg_vit_param(vit, at->ls1),
                                    .sample_scale = tg_vit_sample_scale(tape, l, 0),
-                                   .out_dbranch = tape->branch,
+                                   .out_dbranch = tg_vit_row(vit, tape->branch_mid, span.first, C),
+                                   .out_y = tg_vit_row(vit, tape->y_mid, span.first, C),
                                    .dls = tg_vit_grad(args->grads, at->ls1),
-                                   .accumulate = args->accumulate};
+                                   .accumulate = args->accumulate || span.first > 0};
     vit->kern->norm.backward(vit->stream, &norm);
 }
 
-/* branch (gradient of proj's output) -> d_o -> dqkv in tape->scratch */
-static tg_status attention_backward(tg_vit *vit, size_t l, size_t T_q,
-                                    const tg_vit_backward_args *args)
+/* branch -> dres, branch_mid -> dy, the gradient of o, of the rows of a span; T_q rows a sample. */
+static tg_status after_attention_backward(tg_vit *vit, size_t l, size_t T_q, float *dres,
+                                          tg_vit_span span, const tg_vit_backward_args *args)
+{
+    const tg_vit_tape *tape = &vit->tape;
+    const size_t C = vit->config.embed_dim;
+    TG_TRY(feed_forward_backward(vit, l, span));
+    norm2_backward(vit, l, T_q, dres, span, args);
+    return vit->kern->linear.backward_input(vit->stream, vit->weights[l].proj, span.rows,
+                                            tg_vit_row(vit, tape->branch_mid, span.first, C),
+                                            tg_vit_row(vit, tape->dy, span.first, C));
+}
+
+/* Weights of the feed-forward and of proj, from what their rows left. */
+static tg_status after_attention_weights(tg_vit *vit, size_t l, size_t rows,
+                                         const tg_vit_backward_args *args)
+{
+    const tg_vit_tape *tape = &vit->tape;
+    const tg_block_offsets *at = &vit->offsets[l];
+    const tg_mlp_weights mlp = {.R = rows,
+                                .x = tape->y_mid,
+                                .dy = tape->branch,
+                                .g = tape->g,
+                                .dh = tape->dh,
+                                .dw1 = tg_vit_grad(args->grads, at->fc1_w),
+                                .db1 = tg_vit_grad(args->grads, at->fc1_b),
+                                .dw2 = tg_vit_grad(args->grads, at->fc2_w),
+                                .db2 = tg_vit_grad(args->grads, at->fc2_b),
+                                .accumulate = args->accumulate};
+    TG_TRY(vit->kern->mlp.backward_weights(vit->stream, vit->weights[l].fc1, vit->weights[l].fc2,
+                                           &mlp));
+    return vit->kern->linear.backward_weight(
+        vit->stream, vit->weights[l].proj, rows, vit->blocks[l].o, tape->branch_mid,
+        tg_vit_grad(args->grads, at->proj_w), tg_vit_grad(args->grads, at->proj_b),
+        args->accumulate);
+}
+
+/* dy -> dqkv */
+static tg_status attention_backward(tg_vit *vit, size_t l, size_t T_q)
 {
     const tg_vit_config *c = &vit->config;
-    const tg_linear_ops *linear = &vit->kern->linear;
-    tg_vit_tape *tape = &vit->tape;
+    const tg_vit_tape *tape = &vit->tape;
     const tg_block_tape *block = &vit->blocks[l];
-    const tg_block_offsets *at = &vit->offsets[l];
-    const size_t D = c->embed_dim / c->num_heads, rows = tape->B * T_q;
+    const size_t D = c->embed_dim / c->num_heads;
     const tg_attention_shape shape = {
         tape->B, tape->T, c->num_heads, D, T_q, 1.0f / sqrtf((float)D), vit->dtype};
-    TG_TRY(linear->backward_weight(vit->stream, vit->weights[l].proj, rows, block->o, tape->branch,
-                                   tg_vit_grad(args->grads, at->proj_w),
-                                   tg_vit_grad(args->grads, at->proj_b), args->accumulate));
-    TG_TRY(linear->backward_input(vit->stream, vit->weights[l].proj, rows, tape->branch, tape->dy));
     return vit->kern->attention.backward(vit->stream, &shape, block->qkv, block->o, block->lse,
-                                         tape->dy, tape->scratch);
+                                         tape->dy, tape->dqkv);
 }
 
 /* dres = 0 but for the first T_q rows of each sample, which come from dres_q. */
@@ -236,58 +246,84 @@ static void scatter_rows(tg_vit *vit)
                        tape->T_q * C * sizeof(float));
 }
 
-/* dqkv -> dy, through norm1 into dres and the feed-forward branch of the block below. */
-static tg_status norm1_backward(tg_vit *vit, size_t l, const tg_vit_backward_args *args)
+/* dspan -> dres and branch, the gradient of the feed-forward branch below; y again */
+static void norm1_backward(tg_vit *vit, size_t l, tg_vit_span span,
+                           const tg_vit_backward_args *args)
 {
-    const tg_linear_ops *linear = &vit->kern->linear;
-    tg_vit_tape *tape = &vit->tape;
+    const tg_vit_tape *tape = &vit->tape;
     const tg_block_tape *block = &vit->blocks[l];
     const tg_block_offsets *at = &vit->offsets[l];
-    const size_t C = vit->config.embed_dim;
-    norm_again(vit, tape->R, block->x_in, at->norm1_w, at->norm1_b, block->mean1, block->rstd1);
-    TG_TRY(linear->backward_weight(vit->stream, vit->weights[l].qkv, tape->R, tape->y,
-                                   tape->scratch, tg_vit_grad(args->grads, at->qkv_w),
-                                   tg_vit_grad(args->grads, at->qkv_b), args->accumulate));
-    TG_TRY(linear->backward_input(vit->stream, vit->weights[l].qkv, tape->R, tape->scratch,
-                                  tape->dy));
-    tg_norm_backward norm = {.R = tape->R,
+    const size_t C = vit->config.embed_dim, first = span.first * C;
+    tg_norm_backward norm = {.R = span.rows,
                              .C = C,
+                             .row0 = span.first,
                              .rows_per_sample = tape->T,
                              .dtype = vit->dtype,
                              .ldx = C,
                              .ldb = C,
                              .ldy = C,
-                             .dy = tape->dy,
-                             .x = block->x_in,
-                             .mean = block->mean1,
-                             .rstd = block->rstd1,
+                             .dy = tape->dspan,
+                             .x = block->x_in + first,
+                             .mean = block->mean1 + span.first,
+                             .rstd = block->rstd1 + span.first,
                              .w = tg_vit_param(vit, at->norm1_w),
-                             .dres = tape->dres,
+                             .b = tg_vit_param(vit, at->norm1_b),
+                             .dres = tape->dres + first,
                              .dw = tg_vit_grad(args->grads, at->norm1_w),
                              .db = tg_vit_grad(args->grads, at->norm1_b),
-                             .accumulate = args->accumulate};
+                             .out_y = tg_vit_row(vit, tape->y, span.first, C),
+                             .accumulate = args->accumulate || span.first > 0};
     if (l > 0) {
-        norm.branch = vit->blocks[l - 1].branch2;
+        norm.branch = tg_vit_row(vit, vit->blocks[l - 1].branch2, span.first, C);
         norm.ls = tg_vit_param(vit, vit->offsets[l - 1].ls2);
         norm.sample_scale = tg_vit_sample_scale(tape, l - 1, 1);
-        norm.out_dbranch = tape->branch;
+        norm.out_dbranch = tg_vit_row(vit, tape->branch, span.first, C);
         norm.dls = tg_vit_grad(args->grads, vit->offsets[l - 1].ls2);
     }
     vit->kern->norm.backward(vit->stream, &norm);
+}
+
+/* dqkv -> dspan -> dres, branch of the rows of a span */
+static tg_status before_attention_backward(tg_vit *vit, size_t l, tg_vit_span span,
+                                           const tg_vit_backward_args *args)
+{
+    const tg_vit_tape *tape = &vit->tape;
+    TG_TRY(vit->kern->linear.backward_input(
+        vit->stream, vit->weights[l].qkv, span.rows,
+        tg_vit_row(vit, tape->dqkv, span.first, 3 * vit->config.embed_dim), tape->dspan));
+    norm1_backward(vit, l, span, args);
     return TG_OK;
 }
 
-static tg_status block_backward(tg_vit *vit, size_t l, const tg_vit_backward_args *args)
+/* From the attention of block l down to that of the block below, span by span; then the weights. */
+static tg_status between_attentions(tg_vit *vit, size_t l, const tg_vit_backward_args *args)
 {
-    tg_vit_tape *tape = &vit->tape;
-    bool last = l + 1 == vit->config.depth;
-    size_t T_q = last ? tape->T_q : tape->T;
-    TG_TRY(feed_forward_backward(vit, l, tape->B * T_q, args));
-    norm2_backward(vit, l, T_q, last ? tape->dres_q : tape->dres, args);
-    TG_TRY(attention_backward(vit, l, T_q, args));
-    if (T_q < tape->T)
-        scatter_rows(vit);
-    return norm1_backward(vit, l, args);
+    const tg_vit_tape *tape = &vit->tape;
+    const tg_block_offsets *at = &vit->offsets[l];
+    for (tg_vit_span s = tg_vit_span_at(vit, 0, tape->R); s.rows;
+         s = tg_vit_span_at(vit, s.first + s.rows, tape->R)) {
+        TG_TRY(before_attention_backward(vit, l, s, args));
+        if (l > 0)
+            TG_TRY(after_attention_backward(vit, l - 1, tape->T, tape->dres, s, args));
+    }
+    TG_TRY(vit->kern->linear.backward_weight(vit->stream, vit->weights[l].qkv, tape->R, tape->y,
+                                             tape->dqkv, tg_vit_grad(args->grads, at->qkv_w),
+                                             tg_vit_grad(args->grads, at->qkv_b),
+                                             args->accumulate));
+    if (l > 0)
+        TG_TRY(after_attention_weights(vit, l - 1, tape->R, args));
+    return TG_OK;
+}
+
+/* The last block after its attention, where only R_q rows are used. */
+static tg_status last_rows_backward(tg_vit *vit, const tg_vit_backward_args *args)
+{
+    const tg_vit_tape *tape = &vit->tape;
+    const size_t last = vit->config.depth - 1;
+    for (tg_vit_span s = tg_vit_span_at(vit, 0, tape->R_q); s.rows;
+         s = tg_vit_span_at(vit, s.first + s.rows, tape->R_q))
+        TG_TRY(after_attention_backward(vit, last, tape->T_q, tape->dres_q, s, args));
+    return after_attention_weights(vit, last, tape->R_q, args);
 }
 
 /* dprefix rows to the tokens they are made of, and to the positions that were added. */
@@ -343,8 +379,13 @@ tg_status tg_vit_backward(tg_vit *vit, tg_arena *step, const tg_vit_backward_arg
     assert(vit->trainable && vit->tape.mode == TG_VIT_TRAIN);
     TG_TRY(top_backward(vit, args));
     report(args, vit->norm_w, vit->table.elements);
+    TG_TRY(last_rows_backward(vit, args));
     for (size_t l = vit->config.depth; l-- > 0;) {
-        TG_TRY(block_backward(vit, l, args));
+        size_t T_q = l + 1 == vit->config.depth ? vit->tape.T_q : vit->tape.T;
+        TG_TRY(attention_backward(vit, l, T_q));
+        if (T_q < vit->tape.T)
+            scatter_rows(vit);
+        TG_TRY(between_attentions(vit, l, args));
         report(args, vit->offsets[l].begin, vit->offsets[l].end);
     }
     TG_TRY(embed_backward(vit, args));

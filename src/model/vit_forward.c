@@ -40,53 +40,70 @@ static tg_status embed(tg_vit *vit, const tg_vit_input *input, float *out_x)
     return TG_OK;
 }
 
+/* A branch of one span: kept for every row where LayerScale needs it, else the start of a scratch. */
+static void *branch_of(const tg_vit *vit, void *branch, tg_vit_span span)
+{
+    return vit->config.layer_scale && vit->tape.mode == TG_VIT_TRAIN
+               ? tg_vit_row(vit, branch, span.first, vit->config.embed_dim)
+               : branch;
+}
+
 /* Adds the feed-forward branch of the block before (if any) and normalises: y = norm1(x). */
-static void norm1(tg_vit *vit, size_t l)
+static void norm1(tg_vit *vit, size_t l, tg_vit_span span)
 {
     tg_vit_tape *tape = &vit->tape;
     tg_block_tape *block = &vit->blocks[l];
     const tg_block_offsets *at = &vit->offsets[l];
-    const size_t C = vit->config.embed_dim;
-    tg_norm_forward args = {.R = tape->R,
+    const size_t C = vit->config.embed_dim, first = span.first * C;
+    tg_norm_forward args = {.R = span.rows,
                             .C = C,
+                            .row0 = span.first,
                             .rows_per_sample = tape->T,
                             .dtype = vit->dtype,
                             .ldx = C,
                             .ldb = C,
                             .ldy = C,
                             .eps = vit->config.norm_eps,
-                            .x = block->x_in,
+                            .x = block->x_in + first,
                             .w = tg_vit_param(vit, at->norm1_w),
                             .b = tg_vit_param(vit, at->norm1_b),
                             .out_y = tape->y,
-                            .out_mean = block->mean1,
-                            .out_rstd = block->rstd1};
+                            .out_mean = block->mean1 ? block->mean1 + span.first : NULL,
+                            .out_rstd = block->rstd1 ? block->rstd1 + span.first : NULL};
     if (l > 0) {
-        args.x = vit->blocks[l - 1].x_mid;
-        args.branch = vit->blocks[l - 1].branch2;
+        args.x = vit->blocks[l - 1].x_mid + first;
+        args.branch = branch_of(vit, vit->blocks[l - 1].branch2, span);
         args.ls = tg_vit_param(vit, vit->offsets[l - 1].ls2);
         args.sample_scale = tg_vit_sample_scale(tape, l - 1, 1);
-        args.out_x = block->x_in;
+        args.out_x = block->x_in + first;
     }
     vit->kern->norm.forward(vit->stream, &args);
 }
 
-/* y -> q,k,v -> o -> branch1, for all rows or (last block) only the rows that are used. */
-static tg_status attention(tg_vit *vit, size_t l, size_t T_q)
+/* x -> y -> q,k,v of the rows of a span */
+static tg_status before_attention(tg_vit *vit, size_t l, tg_vit_span span)
+{
+    norm1(vit, l, span);
+    void *qkv = tg_vit_row(vit, vit->blocks[l].qkv, span.first, 3 * vit->config.embed_dim);
+    return vit->kern->linear.forward(vit->stream, vit->weights[l].qkv, span.rows, vit->tape.y,
+                                     tg_vit_param(vit, vit->offsets[l].qkv_b), qkv, vit->dtype);
+}
+
+/* q,k,v -> o, for all rows or (last block) only the rows that are used. */
+static tg_status attention(tg_vit *vit, size_t l)
 {
     const tg_vit_config *c = &vit->config;
-    tg_vit_tape *tape = &vit->tape;
-    tg_block_tape *block = &vit->blocks[l];
+    const tg_vit_tape *tape = &vit->tape;
+    const tg_block_tape *block = &vit->blocks[l];
     const size_t D = c->embed_dim / c->num_heads;
-    const tg_attention_shape shape = {
-        tape->B, tape->T, c->num_heads, D, T_q, 1.0f / sqrtf((float)D), vit->dtype};
-    TG_TRY(vit->kern->linear.forward(vit->stream, vit->weights[l].qkv, tape->R, tape->y,
-                                     tg_vit_param(vit, vit->offsets[l].qkv_b), block->qkv,
-                                     vit->dtype));
-    TG_TRY(vit->kern->attention.forward(vit->stream, &shape, block->qkv, block->o, block->lse));
-    return vit->kern->linear.forward(vit->stream, vit->weights[l].proj, tape->B * T_q, block->o,
-                                     tg_vit_param(vit, vit->offsets[l].proj_b), block->branch1,
-                                     vit->dtype);
+    const tg_attention_shape shape = {.B = tape->B,
+                                      .T = tape->T,
+                                      .H = c->num_heads,
+                                      .D = D,
+                                      .T_q = l + 1 == c->depth ? tape->T_q : tape->T,
+                                      .scale = 1.0f / sqrtf((float)D),
+                                      .dtype = vit->dtype};
+    return vit->kern->attention.forward(vit->stream, &shape, block->qkv, block->o, block->lse);
 }
 
 /* The first T_q rows of each sample, packed. */
@@ -99,60 +116,85 @@ static void gather_rows(tg_vit *vit, const float *x, float *out)
                        tape->T_q * C * sizeof *x);
 }
 
-/* x_mid = x_in + branch1; y = norm2(x_mid) */
-static void norm2(tg_vit *vit, size_t l, size_t T_q)
+/* x_mid = x_in + branch1; y = norm2(x_mid). `x` is the residual stream that o's rows belong to. */
+static void norm2(tg_vit *vit, size_t l, size_t T_q, const float *x, tg_vit_span span)
 {
     tg_vit_tape *tape = &vit->tape;
     tg_block_tape *block = &vit->blocks[l];
     const tg_block_offsets *at = &vit->offsets[l];
-    const size_t C = vit->config.embed_dim;
-    const float *x = block->x_in;
-    if (T_q < tape->T) {
-        gather_rows(vit, block->x_in, tape->x_gathered);
-        x = tape->x_gathered;
-    }
-    const tg_norm_forward args = {.R = tape->B * T_q,
+    const size_t C = vit->config.embed_dim, first = span.first * C;
+    const tg_norm_forward args = {.R = span.rows,
                                   .C = C,
+                                  .row0 = span.first,
                                   .rows_per_sample = T_q,
                                   .dtype = vit->dtype,
                                   .ldx = C,
                                   .ldb = C,
                                   .ldy = C,
                                   .eps = vit->config.norm_eps,
-                                  .x = x,
-                                  .branch = block->branch1,
+                                  .x = x + first,
+                                  .branch = branch_of(vit, block->branch1, span),
                                   .ls = tg_vit_param(vit, at->ls1),
                                   .sample_scale = tg_vit_sample_scale(tape, l, 0),
                                   .w = tg_vit_param(vit, at->norm2_w),
                                   .b = tg_vit_param(vit, at->norm2_b),
-                                  .out_x = block->x_mid,
+                                  .out_x = block->x_mid + first,
                                   .out_y = tape->y,
-                                  .out_mean = block->mean2,
-                                  .out_rstd = block->rstd2};
+                                  .out_mean = block->mean2 ? block->mean2 + span.first : NULL,
+                                  .out_rstd = block->rstd2 ? block->rstd2 + span.first : NULL};
     vit->kern->norm.forward(vit->stream, &args);
 }
 
-static tg_status feed_forward(tg_vit *vit, size_t l, size_t rows)
+/* y -> branch2 */
+static tg_status feed_forward(tg_vit *vit, size_t l, tg_vit_span span)
 {
     const tg_block_offsets *at = &vit->offsets[l];
-    const tg_mlp_forward args = {.R = rows,
+    const tg_block_tape *block = &vit->blocks[l];
+    size_t kept = tg_mlp_kept_bytes(span.first, vit->config.mlp_hidden, vit->dtype);
+    const tg_mlp_forward args = {.R = span.rows,
                                  .gelu = vit->config.gelu,
                                  .x = vit->tape.y,
                                  .b1 = tg_vit_param(vit, at->fc1_b),
                                  .b2 = tg_vit_param(vit, at->fc2_b),
-                                 .out_h = vit->blocks[l].h,
-                                 .out_y = vit->blocks[l].branch2};
+                                 .out_h = block->h ? (char *)block->h + kept : NULL,
+                                 .out_y = branch_of(vit, block->branch2, span)};
     return vit->kern->mlp.forward(vit->stream, vit->weights[l].fc1, vit->weights[l].fc2, &args);
 }
 
-static tg_status block_forward(tg_vit *vit, size_t l)
+/* o -> branch1 -> x_mid, y -> branch2 of the rows of a span; T_q rows a sample. */
+static tg_status after_attention(tg_vit *vit, size_t l, size_t T_q, const float *x,
+                                 tg_vit_span span)
 {
-    bool last = l + 1 == vit->config.depth;
-    size_t T_q = last ? vit->tape.T_q : vit->tape.T;
-    norm1(vit, l);
-    TG_TRY(attention(vit, l, T_q));
-    norm2(vit, l, T_q);
-    return feed_forward(vit, l, vit->tape.B * T_q);
+    const tg_block_tape *block = &vit->blocks[l];
+    TG_TRY(vit->kern->linear.forward(
+        vit->stream, vit->weights[l].proj, span.rows,
+        tg_vit_row(vit, block->o, span.first, vit->config.embed_dim),
+        tg_vit_param(vit, vit->offsets[l].proj_b), branch_of(vit, block->branch1, span),
+        vit->dtype));
+    norm2(vit, l, T_q, x, span);
+    return feed_forward(vit, l, span);
+}
+
+/* Between one attention and the next everything is row-wise, and goes span by span. */
+static tg_status blocks(tg_vit *vit)
+{
+    const tg_vit_tape *tape = &vit->tape;
+    const size_t last = vit->config.depth - 1;
+    for (size_t l = 0; l <= last; l++) {
+        for (tg_vit_span s = tg_vit_span_at(vit, 0, tape->R); s.rows;
+             s = tg_vit_span_at(vit, s.first + s.rows, tape->R)) {
+            if (l > 0)
+                TG_TRY(after_attention(vit, l - 1, tape->T, vit->blocks[l - 1].x_in, s));
+            TG_TRY(before_attention(vit, l, s));
+        }
+        TG_TRY(attention(vit, l));
+    }
+    const float *x = vit->blocks[last].x_in;
+    if (tape->T_q < tape->T) {
+        gather_rows(vit, x, tape->x_gathered);
+        x = tape->x_gathered;
+    }
+    return after_attention(vit, last, tape->T_q, x, (tg_vit_span){0, tape->R_q});
 }
 
 /* Final norm of the head tokens: x_out = x_mid + branch2, y_final[t] = norm(x_out of token t). */
@@ -255,8 +297,7 @@ tg_status tg_vit_forward(tg_vit *vit, tg_arena *step, const tg_vit_input *input,
     if (tape->sample_scale)
         draw_sample_scales(&vit->config, input, tape->sample_scale);
     TG_TRY(embed(vit, input, vit->blocks[0].x_in));
-    for (size_t l = 0; l < vit->config.depth; l++)
-        TG_TRY(block_forward(vit, l));
+    TG_TRY(blocks(vit));
     if (vit->config.pool == TG_POOL_TOKEN)
         norm_tokens(vit);
     else

@@ -75,12 +75,16 @@ static void layout_backward(const tg_vit_config *config, tg_dtype dtype, placer 
                             tg_vit_tape *tape)
 {
     const size_t C = config->embed_dim, R = tape->R, element = tg_dtype_bytes(dtype);
-    size_t mlp = tg_mlp_backward_scratch_bytes(R, config->mlp_hidden, dtype);
-    size_t dqkv = R * 3 * C * element;
+    const size_t hidden = tg_mlp_gradient_bytes(R, config->mlp_hidden, dtype);
     tape->dres = take(place, R * C, 4);
     tape->dres_q = tape->T_q < tape->T ? take(place, tape->R_q * C, 4) : tape->dres;
+    tape->y_mid = take(place, R * C, element);
+    tape->branch_mid = take(place, R * C, element);
+    tape->dspan = take(place, R * C, element);
     tape->dy = take(place, R * C, element);
-    tape->scratch = take(place, mlp > dqkv ? mlp : dqkv, 1);
+    tape->g = take(place, hidden, 1);
+    tape->dh = take(place, hidden, 1);
+    tape->dqkv = take(place, R * 3 * C, element);
     tape->dpooled = take(place, tape->B * C, 4);
     tape->dfeature = take(place, tape->B * C, 4);
     tape->dlogits = take(place, tape->B * config->num_classes, element);

@@ -8,6 +8,8 @@
 
 #include "model/vit.h"
 
+#include <stdint.h>
+
 /* Offsets of a block's tensors in the flat buffer; TG_ABSENT where the model has none. */
 #define TG_ABSENT ((size_t)-1)
 
@@ -47,11 +49,16 @@ typedef struct tg_vit_tape {
     void *y_final[2];         /* [B,C] per head, compute dtype */
     float *logits, *logits_dist, *feature;
     float *sample_scale;      /* [2 depth, B] stochastic depth, or NULL */
-    void *y, *branch;         /* [R,C] scratch of forward and of backward */
+    void *y;                  /* [R,C] what norm1 wrote; forward uses one span of it */
+    void *branch;             /* [R,C] feed-forward branch or its gradient; forward: one span */
     /* backward only */
+    void *y_mid;              /* [R,C] what norm2 wrote */
+    void *branch_mid;         /* [R,C] gradient of the attention branch */
+    void *dspan;              /* [span,C] gradient of y or y_mid */
     float *dres, *dres_q;     /* [R,C], [R_q,C] (the same memory when T_q = T) */
-    void *dy;                 /* [R,C] */
-    void *scratch;            /* feed-forward's g and dh, or dqkv */
+    void *dy;                 /* [R,C] gradient of o, and of y_final */
+    void *g, *dh;             /* [R,F] of the feed-forward's weight gradients */
+    void *dqkv;               /* [R,3C] */
     float *dpooled, *dfeature;/* [B,C] */
     void *dlogits;            /* [B,K] compute dtype */
     float *dprefix;           /* [prefix,C] */
@@ -85,6 +92,25 @@ static inline size_t tg_vit_head_tokens(const tg_vit_config *config)
  * tape must not be used. */
 bool tg_vit_layout(const tg_vit_config *config, size_t B, tg_dtype dtype, tg_vit_mode mode,
                    tg_arena *arena, tg_vit_tape *out_tape, tg_block_tape *out_blocks);
+
+/* Row-wise stages run span by span over R rows: rows [first, first + rows). */
+typedef struct tg_vit_span {
+    size_t first, rows;
+} tg_vit_span;
+
+/* The span that begins at row `first` of R; after the last one `rows` is 0. */
+static inline tg_vit_span tg_vit_span_at(const tg_vit *vit, size_t first, size_t R)
+{
+    size_t most = vit->kern->span_rows * (size_t)(vit->stream ? tg_stream_threads(vit->stream) : 1);
+    size_t left = R - first;
+    return (tg_vit_span){first, most && most < left ? most : left};
+}
+
+/* Row `row` of an array in the compute dtype. */
+static inline void *tg_vit_row(const tg_vit *vit, const void *array, size_t row, size_t columns)
+{
+    return (char *)(uintptr_t)array + row * columns * tg_dtype_bytes(vit->dtype);
+}
 
 static inline const float *tg_vit_param(const tg_vit *vit, size_t offset)
 {

@@ -110,8 +110,13 @@ typedef struct mlp {
     tg_dtype dtype;
     tg_gelu gelu;
     tg_buffer x, w1, w2, b1, b2, dy;                       /* inputs */
-    tg_buffer h, y, lean, dx, dw1, dw2, db1, db2, scratch; /* outputs; lean: y without h kept */
+    tg_buffer h, y, lean, dx, dw1, dw2, db1, db2, g, dh; /* outputs; lean: y without h kept */
 } mlp;
+
+static tg_buffer hidden_new(size_t R, size_t F, tg_dtype dtype)
+{
+    return tg_buffer_new(dtype, tg_mlp_gradient_bytes(R, F, dtype) / tg_dtype_bytes(dtype));
+}
 
 static mlp mlp_new(size_t R, size_t C, size_t F, tg_dtype dtype, tg_gelu gelu)
 {
@@ -134,16 +139,44 @@ static mlp mlp_new(size_t R, size_t C, size_t F, tg_dtype dtype, tg_gelu gelu)
                  .dw2 = tg_buffer_new(TG_F32, C * F),
                  .db1 = tg_buffer_new(TG_F32, F),
                  .db2 = tg_buffer_new(TG_F32, C),
-                 .scratch = tg_buffer_new(TG_F32, tg_mlp_backward_scratch_bytes(R, F, dtype) /
-                                                      sizeof(float))};
+                 .g = hidden_new(R, F, dtype),
+                 .dh = hidden_new(R, F, dtype)};
 }
 
 static void mlp_free(mlp *m)
 {
     tg_buffer *all[] = {&m->x,    &m->w1, &m->w2,  &m->b1,  &m->b2,  &m->dy,  &m->h,      &m->y,
-                        &m->lean, &m->dx, &m->dw1, &m->dw2, &m->db1, &m->db2, &m->scratch};
+                        &m->lean, &m->dx, &m->dw1, &m->dw2, &m->db1, &m->db2, &m->g, &m->dh};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tg_buffer_free(all[i]);
+}
+
+/* Backward in two spans where there are rows enough, then the weights' gradients at once. */
+static void run_mlp_backward(const tg_kern *kern, tg_stream *stream, mlp *m, tg_weight *w1,
+                             tg_weight *w2)
+{
+    size_t element = tg_dtype_bytes(m->dtype);
+    for (size_t r = 0; r < m->R; r += TG_MLP_SPAN) {
+        size_t kept = tg_mlp_kept_bytes(r, m->F, m->dtype), row = r * m->C * element;
+        tg_mlp_backward rows = {.R = m->R - r < TG_MLP_SPAN ? m->R - r : TG_MLP_SPAN,
+                                .gelu = m->gelu,
+                                .h = (char *)m->h.data + kept,
+                                .dy = (char *)m->dy.data + row,
+                                .out_g = (char *)m->g.data + kept,
+                                .out_dh = (char *)m->dh.data + kept,
+                                .out_dx = (char *)m->dx.data + row};
+        assert_ok(kern->mlp.backward(stream, w1, w2, &rows));
+    }
+    tg_mlp_weights weights = {.R = m->R,
+                              .x = m->x.data,
+                              .dy = m->dy.data,
+                              .g = m->g.data,
+                              .dh = m->dh.data,
+                              .dw1 = m->dw1.data,
+                              .db1 = m->db1.data,
+                              .dw2 = m->dw2.data,
+                              .db2 = m->db2.data};
+    assert_ok(kern->mlp.backward_weights(stream, w1, w2, &weights));
 }
 
 static void run_mlp(const tg_kern *kern, tg_stream *stream, mlp *m)
@@ -163,18 +196,7 @@ static void run_mlp(const tg_kern *kern, tg_stream *stream, mlp *m)
     forward.out_h = m->h.data;
     forward.out_y = m->y.data;
     assert_ok(kern->mlp.forward(stream, w1, w2, &forward));
-    tg_mlp_backward backward = {.R = m->R,
-                                .gelu = m->gelu,
-                                .x = m->x.data,
-                                .h = m->h.data,
-                                .dy = m->dy.data,
-                                .scratch = m->scratch.data,
-                                .out_dx = m->dx.data,
-                                .dw1 = m->dw1.data,
-                                .db1 = m->db1.data,
-                                .dw2 = m->dw2.data,
-                                .db2 = m->db2.data};
-    assert_ok(kern->mlp.backward(stream, w1, w2, &backward));
+    run_mlp_backward(kern, stream, m, w1, w2);
     kern->linear.weight_free(w1);
     kern->linear.weight_free(w2);
 }

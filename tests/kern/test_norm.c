@@ -101,20 +101,13 @@ static void run_forward(const tg_kern *kern, tg_stream *stream, problem *p)
 {
     tg_norm_forward args = forward_args(p);
     kern->norm.forward(stream, &args);
-    if (!args.out_y)
-        return;
-    if (args.out_x)
-        args.x = args.out_x;
-    args.out_y = p->again.data;
-    kern->norm.apply(stream, &args, p->mean.data, p->rstd.data);
-    assert_same(&p->again, &p->y, "y applied again");
 }
 
 /* Backward at x, with the statistics that `from` found. */
-static void run_backward(const tg_kern *kern, tg_stream *stream, problem *p, const problem *from)
+static tg_norm_backward backward_args(problem *p, const problem *from)
 {
     const unsigned o = p->options;
-    tg_norm_backward args = {.R = p->R,
+    return (tg_norm_backward){.R = p->R,
                              .C = p->C,
                              .rows_per_sample = p->per,
                              .dtype = p->dtype,
@@ -135,8 +128,44 @@ static void run_backward(const tg_kern *kern, tg_stream *stream, problem *p, con
                              .sample_scale = o & SCALES ? p->s.data : NULL,
                              .out_dbranch = o & BRANCH ? p->dbranch.data : NULL,
                              .dls = o & BRANCH && o & SCALES ? p->dls.data : NULL,
+                             .b = o & AFFINE ? p->b.data : NULL,
+                             .out_y = o & NORM ? p->again.data : NULL,
                              .accumulate = o & ACCUMULATE};
+}
+
+static void run_backward(const tg_kern *kern, tg_stream *stream, problem *p, const problem *from)
+{
+    tg_norm_backward args = backward_args(p, from);
     kern->norm.backward(stream, &args);
+}
+
+/* Forward and backward of rows [first, first + rows) alone. */
+static void run_span(const tg_kern *kern, tg_stream *stream, problem *p, size_t first, size_t rows)
+{
+    const size_t element = tg_dtype_bytes(p->dtype), x = first * p->ldx;
+    tg_norm_forward forward = forward_args(p);
+    forward.row0 = first;
+    forward.R = rows;
+    forward.x += x;
+    forward.out_x += x;
+    forward.branch = (const char *)forward.branch + first * p->ldb * element;
+    forward.out_y = (char *)forward.out_y + first * p->ldy * element;
+    forward.out_mean += first;
+    forward.out_rstd += first;
+    kern->norm.forward(stream, &forward);
+    tg_norm_backward backward = backward_args(p, p);
+    backward.row0 = first;
+    backward.R = rows;
+    backward.dy = (const char *)backward.dy + first * p->ldy * element;
+    backward.x += x;
+    backward.mean += first;
+    backward.rstd += first;
+    backward.dres += x;
+    backward.branch = forward.branch;
+    backward.out_dbranch = (char *)backward.out_dbranch + first * p->ldb * element;
+    backward.out_y = (char *)backward.out_y + first * p->ldy * element;
+    backward.accumulate = first > 0 || (p->options & ACCUMULATE);
+    kern->norm.backward(stream, &backward);
 }
 
 /* f = sum_r,c dy y as a function of one input of the reference. */
@@ -206,6 +235,7 @@ static void compare(const problem *got, const problem *want)
     assert_near(&got->rstd, &want->rstd, 0, 4 * sums * largest * largest, "rstd");
     assert_near(&got->y, &want->y, 16 * sums * largest, rounding, "y");
     assert_near(&got->out_dres, &want->out_dres, 32 * sums * largest, 4 * EPS, "dres");
+    assert_near(&got->again, &want->again, 16 * sums * largest, rounding, "y again");
     assert_near(&got->dbranch, &want->dbranch, 64 * sums * largest, rounding, "dbranch");
     double column = 5 * sqrt((double)got->R + 1) * largest;
     assert_near(&got->dw, &want->dw, 8 * (rows + sums) * column, 4 * EPS, "dw");
@@ -277,12 +307,42 @@ static void threads_do_not_matter(void **state)
     }
 }
 
+static void spans_do_not_matter(void **state)
+{
+    (void)state;
+    enum { ROWS = 700, SPAN = 2 * TG_NORM_CHUNK };
+    for (int level = (int)tg_cpu_level_detect(); level >= 0; level--)
+        for (int dtype = 0; dtype < 2; dtype++) {
+            const unsigned options = BRANCH | NORM | AFFINE | SCALES | STRIDES;
+            tg_stream *stream;
+            assert_ok(tg_stream_open_cpu(2, (tg_cpu_level)level, &stream));
+            const tg_kern *kern = tg_kern_select(stream);
+            problem whole = problem_new(ROWS, 97, dtype ? TG_BF16 : TG_F32, options);
+            problem spans = problem_new(ROWS, 97, dtype ? TG_BF16 : TG_F32, options);
+            run_span(kern, stream, &whole, 0, ROWS);
+            for (size_t r = 0; r < ROWS; r += SPAN)
+                run_span(kern, stream, &spans, r, ROWS - r < SPAN ? ROWS - r : SPAN);
+            assert_same(&spans.y, &whole.y, "y");
+            assert_same(&whole.again, &whole.y, "y written again");
+            assert_same(&spans.again, &whole.y, "y written again by spans");
+            assert_same(&spans.out_dres, &whole.out_dres, "dres");
+            assert_same(&spans.dbranch, &whole.dbranch, "dbranch");
+            assert_same(&spans.dw, &whole.dw, "dw");
+            assert_same(&spans.db, &whole.db, "db");
+            assert_same(&spans.dls, &whole.dls, "dls");
+            problem_free(&whole);
+            problem_free(&spans);
+            tg_stream_close(stream);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reference_backward_is_the_slope),
         cmocka_unit_test(every_level_matches_the_reference),
         cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(spans_do_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

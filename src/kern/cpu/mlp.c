@@ -134,8 +134,8 @@ static tg_status plan_backward(tg_stream *stream, const tg_weight *w1, const tg_
                                  .b_layout = &w1->backward_layout};
     TG_TRY(tg_piece_products_get(stream, &plan.pieces, through2, &plan.through2));
     TG_TRY(tg_piece_products_get(stream, &plan.pieces, through1, &plan.through1));
-    plan.g = args->scratch;
-    plan.dh = plan.g + tg_mlp_backward_scratch_bytes(args->R, plan.F, w1->compute) / 2;
+    plan.g = args->out_g;
+    plan.dh = args->out_dh;
     *out = plan;
     return TG_OK;
 }
@@ -162,12 +162,13 @@ tg_status tg_cpu_mlp_backward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
                               const tg_mlp_backward *args)
 {
     assert(w1->ready && w1->backward && w2->ready && w2->backward);
+    if (args->R == 0)
+        return TG_OK;
     tg_stream_enter(stream);
     if (w1->panels && w2->panels)
         return tg_tiled_mlp_backward(stream, w1, w2, args);
-    backward_plan plan = {0};
-    if (args->R)
-        TG_TRY(plan_backward(stream, w1, w2, args, &plan));
+    backward_plan plan;
+    TG_TRY(plan_backward(stream, w1, w2, args, &plan));
     int failed = 0;
 #pragma omp parallel num_threads(stream->threads) reduction(| : failed)
     {
@@ -177,9 +178,18 @@ tg_status tg_cpu_mlp_backward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
         for (size_t i = 0; i < plan.pieces.count; i++)
             failed |= backward_piece(stream, &plan, w1, w2, args, i, thread);
     }
-    TG_TRY(team_status(failed));
+    return team_status(failed);
+}
+
+tg_status tg_cpu_mlp_backward_weights(tg_stream *stream, tg_weight *w1, tg_weight *w2,
+                                      const tg_mlp_weights *args)
+{
+    if (w1->panels && w2->panels && args->R) {
+        tg_stream_enter(stream);
+        return tg_tiled_mlp_weights(stream, w1, w2, args);
+    }
     TG_TRY(tg_weight_gradient(stream, args->R, w2->out_features, w2->in_features, w2->compute,
-                              plan.g, args->dy, args->dw2, args->db2, args->accumulate));
+                              args->g, args->dy, args->dw2, args->db2, args->accumulate));
     return tg_weight_gradient(stream, args->R, w1->out_features, w1->in_features, w1->compute,
-                              args->x, plan.dh, args->dw1, args->db1, args->accumulate);
+                              args->x, args->dh, args->dw1, args->db1, args->accumulate);
 }

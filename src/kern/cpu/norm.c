@@ -6,16 +6,14 @@
 #include <string.h>
 
 enum {
-    ROW_GRAIN = 8,       /* rows that are not split further between threads */
-    CHUNKS_MAX = 64,     /* partial sums of parameter gradients */
-    CHUNK_ROWS_MIN = 32, /* rows of one partial sum, at least */
-    SLOT_PARTIALS = 0,   /* of the stream's scratch */
+    ROW_GRAIN = 8,     /* rows that are not split further between threads */
+    CHUNKS_MAX = 64,   /* chunks whose sums are there at a time */
+    SLOT_PARTIALS = 0, /* of the stream's scratch */
 };
 
 typedef struct forward_job {
     const tg_rows *rows;
     const tg_norm_forward *args;
-    const float *mean, *rstd; /* of apply */
 } forward_job;
 
 static void forward_piece(void *user, size_t begin, size_t end)
@@ -32,27 +30,12 @@ void tg_cpu_norm_forward(tg_stream *stream, const tg_norm_forward *args)
     tg_parallel(stream, args->R, ROW_GRAIN, forward_piece, &job);
 }
 
-static void apply_piece(void *user, size_t begin, size_t end)
-{
-    const forward_job *job = user;
-    job->rows->norm_apply(job->args, job->mean, job->rstd, begin, end);
-}
-
-void tg_cpu_norm_apply(tg_stream *stream, const tg_norm_forward *args, const float *mean,
-                       const float *rstd)
-{
-    assert(args->ldx >= args->C && args->out_y);
-    forward_job job = {
-        .rows = tg_rows_select(tg_stream_level(stream)), .args = args, .mean = mean, .rstd = rstd};
-    tg_parallel(stream, args->R, ROW_GRAIN, apply_piece, &job);
-}
-
 typedef struct backward_job {
     const tg_rows *rows;
     const tg_norm_backward *args;
     tg_norm_sums wanted; /* the caller's gradients; NULL where none is asked for */
-    float *partials;     /* [chunks][3][C] */
-    size_t chunk_rows;
+    float *partials;     /* [CHUNKS_MAX][3][C] */
+    size_t first;        /* row of the first of these chunks */
 } backward_job;
 
 static void backward_piece(void *user, size_t begin, size_t end)
@@ -65,7 +48,7 @@ static void backward_piece(void *user, size_t begin, size_t end)
                              .db = job->wanted.db ? partial + C : NULL,
                              .dls = job->wanted.dls ? partial + 2 * C : NULL};
         memset(partial, 0, 3 * C * sizeof *partial);
-        size_t first = chunk * job->chunk_rows, last = first + job->chunk_rows;
+        size_t first = job->first + chunk * TG_NORM_CHUNK, last = first + TG_NORM_CHUNK;
         job->rows->norm_backward(job->args, &sums, first, last < R ? last : R);
     }
 }
@@ -103,17 +86,17 @@ void tg_cpu_norm_backward(tg_stream *stream, const tg_norm_backward *args)
         zero_gradient(job.wanted.db, C);
         zero_gradient(job.wanted.dls, C);
     }
-    job.chunk_rows = (args->R + CHUNKS_MAX - 1) / CHUNKS_MAX;
-    if (job.chunk_rows < CHUNK_ROWS_MIN)
-        job.chunk_rows = CHUNK_ROWS_MIN;
-    const size_t chunks = (args->R + job.chunk_rows - 1) / job.chunk_rows;
     job.partials = tg_stream_scratch(stream, SLOT_PARTIALS, CHUNKS_MAX * 3 * C * sizeof(float));
     if (!job.partials) { /* no memory even for this: slower, and summed in another order */
         job.rows->norm_backward(args, &job.wanted, 0, args->R);
         return;
     }
-    tg_parallel(stream, chunks, 1, backward_piece, &job);
-    add_partials(&job, chunks, 0, job.wanted.dw);
-    add_partials(&job, chunks, 1, job.wanted.db);
-    add_partials(&job, chunks, 2, job.wanted.dls);
+    for (; job.first < args->R; job.first += CHUNKS_MAX * TG_NORM_CHUNK) {
+        size_t chunks = (args->R - job.first + TG_NORM_CHUNK - 1) / TG_NORM_CHUNK;
+        chunks = chunks < CHUNKS_MAX ? chunks : CHUNKS_MAX;
+        tg_parallel(stream, chunks, 1, backward_piece, &job);
+        add_partials(&job, chunks, 0, job.wanted.dw);
+        add_partials(&job, chunks, 1, job.wanted.db);
+        add_partials(&job, chunks, 2, job.wanted.dls);
+    }
 }

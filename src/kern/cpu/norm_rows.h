@@ -8,9 +8,9 @@
 #include "kern/cpu/rows.h"
 #include "kern/cpu/simd.h"
 
-VF_INLINE float norm_sample_factor(const float *sample_scale, size_t r, size_t rows_per_sample)
+VF_INLINE float norm_sample_factor(const float *sample_scale, size_t row, size_t rows_per_sample)
 {
-    return sample_scale ? sample_scale[r / rows_per_sample] : 1;
+    return sample_scale ? sample_scale[row / rows_per_sample] : 1;
 }
 
 /* A parameter vector that may be absent. */
@@ -37,7 +37,7 @@ VF_INLINE vf norm_add_lanes(const tg_norm_forward *a, size_t r, size_t c, size_t
 VF_INLINE float norm_add_row(const tg_norm_forward *a, size_t r, tg_dtype dtype)
 {
     const size_t whole = a->C - a->C % VF_LANES;
-    const vf s = vf_set(norm_sample_factor(a->sample_scale, r, a->rows_per_sample));
+    const vf s = vf_set(norm_sample_factor(a->sample_scale, a->row0 + r, a->rows_per_sample));
     vf sum = vf_set(0);
     for (size_t c = 0; c < whole; c += VF_LANES)
         sum = sum + norm_add_lanes(a, r, c, VF_LANES, s, dtype);
@@ -61,15 +61,19 @@ VF_INLINE float norm_variance(const float *x, size_t C, float mean)
     return (vf_sum(sum) + rest) / (float)C;
 }
 
+/* y of lanes c..c+n, in forward and again in backward */
+VF_INLINE vf norm_affine(vf xhat, const float *w, const float *b, size_t c, size_t n)
+{
+    if (w)
+        return vf_fma(xhat, vf_load(w + c, n), norm_load_or(b, c, n, 0));
+    return b ? xhat + vf_load(b + c, n) : xhat;
+}
+
 VF_INLINE void norm_write_lanes(const tg_norm_forward *a, const float *x, size_t r, size_t c,
                                 size_t n, vf mean, vf rstd, tg_dtype dtype)
 {
-    vf y = (vf_load(x + c, n) - mean) * rstd;
-    if (a->w)
-        y = vf_fma(y, vf_load(a->w + c, n), norm_load_or(a->b, c, n, 0));
-    else if (a->b)
-        y = y + vf_load(a->b + c, n);
-    vf_store_as(a->out_y, dtype, r * a->ldy + c, n, y);
+    vf xhat = (vf_load(x + c, n) - mean) * rstd;
+    vf_store_as(a->out_y, dtype, r * a->ldy + c, n, norm_affine(xhat, a->w, a->b, c, n));
 }
 
 VF_INLINE void norm_write_row(const tg_norm_forward *a, const float *x, size_t r, float mean,
@@ -107,16 +111,6 @@ static inline void norm_forward_rows(const tg_norm_forward *a, size_t begin, siz
         norm_forward_as(a, begin, end, TG_BF16);
     else
         norm_forward_as(a, begin, end, TG_F32);
-}
-
-static inline void norm_apply_rows(const tg_norm_forward *a, const float *mean, const float *rstd,
-                                   size_t begin, size_t end)
-{
-    for (size_t r = begin; r < end; r++)
-        if (a->dtype == TG_BF16)
-            norm_write_row(a, a->x + r * a->ldx, r, mean[r], rstd[r], TG_BF16);
-        else
-            norm_write_row(a, a->x + r * a->ldx, r, mean[r], rstd[r], TG_F32);
 }
 
 /* What the lanes of one row of backward share. */
@@ -168,6 +162,9 @@ VF_INLINE void norm_backward_lanes(const tg_norm_backward *a, const norm_row *ro
         vf centred = vf_fma(vf_set(0) - xhat, row->mean_gx, g - row->mean_g);
         dx = vf_fma(row->rstd, centred, dx);
         vf_store(dres, n, dx);
+        if (a->out_y)
+            vf_store_as(a->out_y, dtype, row->r * a->ldy + c, n,
+                        norm_affine(xhat, a->w, a->b, c, n));
     }
     if (a->out_dbranch) {
         vf factor = a->ls ? row->s * vf_load(a->ls + c, n) : row->s;
@@ -185,7 +182,7 @@ VF_INLINE void norm_backward_as(const tg_norm_backward *a, const tg_norm_sums *s
     const size_t whole = a->C - a->C % VF_LANES;
     for (size_t r = begin; r < end; r++) {
         norm_row row = {.r = r, .mean = vf_set(0), .rstd = vf_set(0)};
-        row.s = vf_set(norm_sample_factor(a->sample_scale, r, a->rows_per_sample));
+        row.s = vf_set(norm_sample_factor(a->sample_scale, a->row0 + r, a->rows_per_sample));
         if (a->dy) {
             row.mean = vf_set(a->mean[r]);
             row.rstd = vf_set(a->rstd[r]);

@@ -15,8 +15,6 @@ typedef struct tg_norm_sums {
 
 typedef struct tg_rows {
     void (*norm_forward)(const tg_norm_forward *args, size_t begin, size_t end);
-    void (*norm_apply)(const tg_norm_forward *args, const float *mean, const float *rstd,
-                       size_t begin, size_t end);
     void (*norm_backward)(const tg_norm_backward *args, const tg_norm_sums *sums, size_t begin,
                           size_t end);
 

@@ -10,8 +10,7 @@
 
 #define TG_ROWS_TABLE                                                                              \
     {                                                                                              \
-        .norm_forward = norm_forward_rows, .norm_apply = norm_apply_rows,                          \
-        .norm_backward = norm_backward_rows, .gelu_forward = gelu_forward_rows,                    \
+        .norm_forward = norm_forward_rows, .norm_backward = norm_backward_rows, .gelu_forward = gelu_forward_rows,                    \
         .gelu_backward = gelu_backward_rows, .column_sums = column_sums_rows,                      \
         .patch_rows = patch_rows, .tokens_assemble = tokens_assemble_rows,                         \
         .tokens_backward = tokens_backward_rows, .tokens_mean = tokens_mean_rows,                  \

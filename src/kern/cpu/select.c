@@ -2,6 +2,7 @@
 
 static const tg_kern table = {
     .name = "cpu",
+    .span_rows = TG_MLP_SPAN,
     .linear =
         {
             .weight_new = tg_cpu_weight_new,
@@ -16,12 +17,12 @@ static const tg_kern table = {
         {
             .forward = tg_cpu_mlp_forward,
             .backward = tg_cpu_mlp_backward,
+            .backward_weights = tg_cpu_mlp_backward_weights,
         },
     .norm =
         {
             .forward = tg_cpu_norm_forward,
             .backward = tg_cpu_norm_backward,
-            .apply = tg_cpu_norm_apply,
         },
     .attention =
         {

@@ -103,13 +103,9 @@ tg_status tg_tiled_mlp_forward(tg_stream *stream, const tg_weight *w1, const tg_
     return TG_OK;
 }
 
-typedef struct backward_pairs {
-    uint16_t *g, *dh; /* [R,F] for the weight gradients */
-} backward_pairs;
-
 /* dy -> (g again) dh -> dx for the rows of one piece. */
 static void backward_piece(const tg_weight *w1, const tg_weight *w2, const tg_mlp_backward *args,
-                           const backward_pairs *pairs, size_t first, size_t rows, uint16_t *dh)
+                           size_t first, size_t rows, uint16_t *dh)
 {
     const size_t C = w1->in_features, F = w1->out_features, C_out = w2->out_features;
     const tg_amx_product through2 = {.M = rows,
@@ -123,8 +119,8 @@ static void backward_piece(const tg_weight *w1, const tg_weight *w2, const tg_ml
                                      .gelu = args->gelu,
                                      .m0 = first,
                                      .h = args->h,
-                                     .pairs_out = pairs->dh,
-                                     .pairs_g = pairs->g};
+                                     .pairs_out = args->out_dh,
+                                     .pairs_g = args->out_g};
     const tg_amx_product through1 = {.M = rows,
                                      .K = F,
                                      .N = C,
@@ -137,8 +133,8 @@ static void backward_piece(const tg_weight *w1, const tg_weight *w2, const tg_ml
     tg_amx_product_run(&through1);
 }
 
-static tg_status backward_rows(tg_stream *stream, const tg_weight *w1, const tg_weight *w2,
-                               const tg_mlp_backward *args, const backward_pairs *pairs)
+tg_status tg_tiled_mlp_backward(tg_stream *stream, const tg_weight *w1, const tg_weight *w2,
+                                const tg_mlp_backward *args)
 {
     const tg_row_pieces pieces = tg_row_pieces_for(stream, args->R);
     size_t stride;
@@ -151,27 +147,21 @@ static tg_status backward_rows(tg_stream *stream, const tg_weight *w1, const tg_
         tg_amx_enter();
 #pragma omp for schedule(static)
         for (size_t i = 0; i < pieces.count; i++)
-            backward_piece(w1, w2, args, pairs, i * pieces.rows, tg_row_piece_rows(&pieces, i), dh);
+            backward_piece(w1, w2, args, i * pieces.rows, tg_row_piece_rows(&pieces, i), dh);
         tg_amx_leave();
     }
     return TG_OK;
 }
 
-tg_status tg_tiled_mlp_backward(tg_stream *stream, const tg_weight *w1, const tg_weight *w2,
-                                const tg_mlp_backward *args)
+tg_status tg_tiled_mlp_weights(tg_stream *stream, const tg_weight *w1, const tg_weight *w2,
+                               const tg_mlp_weights *args)
 {
     const size_t F = w1->out_features;
-    const backward_pairs pairs = {
-        .g = args->scratch,
-        .dh = (uint16_t *)((char *)args->scratch +
-                           tg_mlp_backward_scratch_bytes(args->R, F, TG_BF16) / 2)};
-    if (args->R)
-        TG_TRY(backward_rows(stream, w1, w2, args, &pairs));
     tg_amx_gradient second = {.R = args->R,
                               .M = w2->out_features,
                               .N = F,
                               .a = args->dy,
-                              .b = pairs.g,
+                              .b = args->g,
                               .b_pairs = true,
                               .accumulate = args->accumulate,
                               .dw = args->dw2,
@@ -180,7 +170,7 @@ tg_status tg_tiled_mlp_backward(tg_stream *stream, const tg_weight *w1, const tg
                              .M = w1->in_features,
                              .N = F,
                              .a = args->x,
-                             .b = pairs.dh,
+                             .b = args->dh,
                              .b_pairs = true,
                              .turned = true,
                              .accumulate = args->accumulate,

@@ -22,6 +22,8 @@ tg_status tg_tiled_mlp_forward(tg_stream *stream, const tg_weight *w1, const tg_
                                const tg_mlp_forward *args) TG_MUST_CHECK;
 tg_status tg_tiled_mlp_backward(tg_stream *stream, const tg_weight *w1, const tg_weight *w2,
                                 const tg_mlp_backward *args) TG_MUST_CHECK;
+tg_status tg_tiled_mlp_weights(tg_stream *stream, const tg_weight *w1, const tg_weight *w2,
+                               const tg_mlp_weights *args) TG_MUST_CHECK;
 
 /* All units of the gradient, whose division is filled in here. */
 tg_status tg_tiled_gradient(tg_stream *stream, tg_amx_gradient *gradient) TG_MUST_CHECK;

@@ -7,7 +7,7 @@
  *          oneDNN configures them inside each of its calls, so nothing has to be restored. */
 #ifndef TG_KERN_CPU_TILES_H
 #define TG_KERN_CPU_TILES_H
-#if defined(__AMX_TILE__)
+#if defined(__AMX_TILE__) || defined(__AMXTILE__) /* gcc, clang */
 
 #include <immintrin.h>
 #include <stddef.h>

@@ -67,18 +67,21 @@ tg_status tg_ref_mlp_backward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
 {
     const size_t R = args->R, F = w1->out_features;
     const tg_dtype dtype = w1->compute;
-    char *g = args->scratch;
-    char *dh = g + tg_mlp_backward_scratch_bytes(R, F, dtype) / 2;
-    TG_TRY(tg_ref_linear_backward_input(stream, w2, R, args->dy, dh));
+    TG_TRY(tg_ref_linear_backward_input(stream, w2, R, args->dy, args->out_dh));
     for (size_t i = 0; i < R * F; i++) {
         double h = tg_element_load(args->h, dtype, i);
-        double dg = tg_element_load(dh, dtype, i);
-        tg_element_store(g, dtype, i, gelu(args->gelu, h));
-        tg_element_store(dh, dtype, i, dg * gelu_slope(args->gelu, h));
+        double dg = tg_element_load(args->out_dh, dtype, i);
+        tg_element_store(args->out_g, dtype, i, gelu(args->gelu, h));
+        tg_element_store(args->out_dh, dtype, i, dg * gelu_slope(args->gelu, h));
     }
-    TG_TRY(tg_ref_linear_backward_weight(stream, w2, R, g, args->dy, args->dw2, args->db2,
-                                         args->accumulate));
-    TG_TRY(tg_ref_linear_backward_weight(stream, w1, R, args->x, dh, args->dw1, args->db1,
-                                         args->accumulate));
-    return tg_ref_linear_backward_input(stream, w1, R, dh, args->out_dx);
+    return tg_ref_linear_backward_input(stream, w1, R, args->out_dh, args->out_dx);
+}
+
+tg_status tg_ref_mlp_backward_weights(tg_stream *stream, tg_weight *w1, tg_weight *w2,
+                                      const tg_mlp_weights *args)
+{
+    TG_TRY(tg_ref_linear_backward_weight(stream, w2, args->R, args->g, args->dy, args->dw2,
+                                         args->db2, args->accumulate));
+    return tg_ref_linear_backward_weight(stream, w1, args->R, args->x, args->dh, args->dw1,
+                                         args->db1, args->accumulate);
 }

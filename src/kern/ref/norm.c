@@ -11,7 +11,7 @@ static double sample_factor(const float *sample_scale, size_t r, size_t rows_per
 
 static void add_branch_row(const tg_norm_forward *args, size_t r)
 {
-    double s = sample_factor(args->sample_scale, r, args->rows_per_sample);
+    double s = sample_factor(args->sample_scale, args->row0 + r, args->rows_per_sample);
     for (size_t c = 0; c < args->C; c++) {
         double branch = tg_element_load(args->branch, args->dtype, r * args->ldb + c);
         double ls = args->ls ? args->ls[c] : 1;
@@ -57,14 +57,6 @@ void tg_ref_norm_forward(tg_stream *stream, const tg_norm_forward *args)
     }
 }
 
-void tg_ref_norm_apply(tg_stream *stream, const tg_norm_forward *args, const float *mean,
-                       const float *rstd)
-{
-    (void)stream;
-    for (size_t r = 0; r < args->R; r++)
-        normalise_row(args, r, args->x + r * args->ldx, mean[r], rstd[r]);
-}
-
 static double normalised(const tg_norm_backward *args, size_t r, size_t c)
 {
     return ((double)args->x[r * args->ldx + c] - args->mean[r]) * args->rstd[r];
@@ -89,6 +81,14 @@ static void backward_row(const tg_norm_backward *args, size_t r)
     }
 }
 
+static void y_again(const tg_norm_backward *args, size_t r)
+{
+    for (size_t c = 0; c < args->C; c++)
+        tg_element_store(args->out_y, args->dtype, r * args->ldy + c,
+                         normalised(args, r, c) * (args->w ? args->w[c] : 1) +
+                             (args->b ? args->b[c] : 0));
+}
+
 static void parameter_gradients(const tg_norm_backward *args, size_t c)
 {
     double dw = 0, db = 0, dls = 0;
@@ -99,7 +99,7 @@ static void parameter_gradients(const tg_norm_backward *args, size_t c)
             dw += dy * normalised(args, r, c);
         }
         if (args->dls)
-            dls += sample_factor(args->sample_scale, r, args->rows_per_sample) *
+            dls += sample_factor(args->sample_scale, args->row0 + r, args->rows_per_sample) *
                    tg_element_load(args->branch, args->dtype, r * args->ldb + c) *
                    args->dres[r * args->ldx + c];
     }
@@ -117,9 +117,11 @@ void tg_ref_norm_backward(tg_stream *stream, const tg_norm_backward *args)
     for (size_t r = 0; r < args->R; r++) {
         if (args->dy)
             backward_row(args, r);
+        if (args->dy && args->out_y)
+            y_again(args, r);
         if (!args->out_dbranch)
             continue;
-        double s = sample_factor(args->sample_scale, r, args->rows_per_sample);
+        double s = sample_factor(args->sample_scale, args->row0 + r, args->rows_per_sample);
         for (size_t c = 0; c < args->C; c++)
             tg_element_store(args->out_dbranch, args->dtype, r * args->ldb + c,
                              s * (args->ls ? args->ls[c] : 1) * args->dres[r * args->ldx + c]);

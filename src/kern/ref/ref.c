@@ -16,12 +16,12 @@ static const tg_kern table = {
         {
             .forward = tg_ref_mlp_forward,
             .backward = tg_ref_mlp_backward,
+            .backward_weights = tg_ref_mlp_backward_weights,
         },
     .norm =
         {
             .forward = tg_ref_norm_forward,
             .backward = tg_ref_norm_backward,
-            .apply = tg_ref_norm_apply,
         },
     .attention =
         {
