@@ -41,29 +41,28 @@ static void norm_tokens_backward(tg_vit *vit, size_t t, const void *dy,
     tg_vit_tape *tape = &vit->tape;
     const size_t l = vit->config.depth - 1, C = vit->config.embed_dim, ld = tape->T_q * C;
     const size_t element = tg_dtype_bytes(vit->dtype);
-    const tg_norm_backward norm = {
-        .R = tape->B,
-        .C = C,
-        .rows_per_sample = 1,
-        .dtype = vit->dtype,
-        .ldx = ld,
-        .ldb = ld,
-        .ldy = C,
-        .dy = dy,
-        .x = tape->x_out + t * C,
-        .mean = tape->mean + t * tape->B,
-        .rstd = tape->rstd + t * tape->B,
-        .w = tg_vit_param(vit, vit->norm_w),
-        .dres = tape->dres_q + t * C,
-        .dres_zero = true,
-        .dw = tg_vit_grad(args->grads, vit->norm_w),
-        .db = tg_vit_grad(args->grads, vit->norm_b),
-        .branch = (const char *)vit->blocks[l].branch2 + t * C * element,
-        .ls = tg_vit_param(vit, vit->offsets[l].ls2),
-        .sample_scale = tg_vit_sample_scale(tape, l, 1),
-        .out_dbranch = (char *)tape->branch + t * C * element,
-        .dls = tg_vit_grad(args->grads, vit->offsets[l].ls2),
-        .accumulate = args->accumulate || t > 0};
+    const tg_norm_backward norm = {.R = tape->B,
+                                   .C = C,
+                                   .rows_per_sample = 1,
+                                   .dtype = vit->dtype,
+                                   .ldx = ld,
+                                   .ldb = ld,
+                                   .ldy = C,
+                                   .dy = dy,
+                                   .x = tape->x_out + t * C,
+                                   .mean = tape->mean + t * tape->B,
+                                   .rstd = tape->rstd + t * tape->B,
+                                   .w = tg_vit_param(vit, vit->norm_w),
+                                   .dres = tape->dres_q + t * C,
+                                   .dres_zero = true,
+                                   .dw = tg_vit_grad(args->grads, vit->norm_w),
+                                   .db = tg_vit_grad(args->grads, vit->norm_b),
+                                   .branch = (const char *)vit->blocks[l].branch2 + t * C * element,
+                                   .ls = tg_vit_param(vit, vit->offsets[l].ls2),
+                                   .sample_scale = tg_vit_sample_scale(tape, l, 1),
+                                   .out_dbranch = (char *)tape->branch + t * C * element,
+                                   .dls = tg_vit_grad(args->grads, vit->offsets[l].ls2),
+                                   .accumulate = args->accumulate || t > 0};
     vit->kern->norm.backward(vit->stream, &norm);
 }
 
@@ -360,11 +359,10 @@ static tg_status embed_backward(tg_vit *vit, const tg_vit_backward_args *args)
     vit->kern->tokens.assemble_backward(vit->stream, &tokens, tape->dres, tape->branch,
                                         tape->dprefix, dpos, args->accumulate);
     prefix_backward(vit, args);
-    return vit->kern->linear.backward_weight(vit->stream, vit->patch, tape->B * tape->N,
-                                             tape->patches, tape->branch,
-                                             tg_vit_grad(args->grads, vit->patch_w),
-                                             tg_vit_grad(args->grads, vit->patch_b),
-                                             args->accumulate);
+    return vit->kern->linear.backward_weight(
+        vit->stream, vit->patch, tape->B * tape->N, tape->patches, tape->branch,
+        tg_vit_grad(args->grads, vit->patch_w), tg_vit_grad(args->grads, vit->patch_b),
+        args->accumulate);
 }
 
 static void report(const tg_vit_backward_args *args, size_t begin, size_t end)

@@ -10,11 +10,12 @@
 static void draw_sample_scales(const tg_vit_config *config, const tg_vit_input *input, float *scale)
 {
     for (size_t b = 0; b < input->B; b++) {
-        tg_rng rng = tg_rng_init(input->seed, input->epoch, input->sample_index[b],
-                                 TG_RNG_DROP_PATH);
+        tg_rng rng =
+            tg_rng_init(input->seed, input->epoch, input->sample_index[b], TG_RNG_DROP_PATH);
         for (size_t l = 0; l < config->depth; l++) {
-            float rate = config->depth > 1 ? config->drop_path * (float)l / (float)(config->depth - 1)
-                                           : config->drop_path;
+            float rate = config->depth > 1
+                             ? config->drop_path * (float)l / (float)(config->depth - 1)
+                             : config->drop_path;
             for (size_t branch = 0; branch < 2; branch++) {
                 double u = tg_rng_uniform(&rng);
                 scale[(2 * l + branch) * input->B + b] = u < rate ? 0.0f : 1.0f / (1.0f - rate);
@@ -166,11 +167,10 @@ static tg_status after_attention(tg_vit *vit, size_t l, size_t T_q, const float 
                                  tg_vit_span span)
 {
     const tg_block_tape *block = &vit->blocks[l];
-    TG_TRY(vit->kern->linear.forward(
-        vit->stream, vit->weights[l].proj, span.rows,
-        tg_vit_row(vit, block->o, span.first, vit->config.embed_dim),
-        tg_vit_param(vit, vit->offsets[l].proj_b), branch_of(vit, block->branch1, span),
-        vit->dtype));
+    TG_TRY(vit->kern->linear.forward(vit->stream, vit->weights[l].proj, span.rows,
+                                     tg_vit_row(vit, block->o, span.first, vit->config.embed_dim),
+                                     tg_vit_param(vit, vit->offsets[l].proj_b),
+                                     branch_of(vit, block->branch1, span), vit->dtype));
     norm2(vit, l, T_q, x, span);
     return feed_forward(vit, l, span);
 }
@@ -204,25 +204,25 @@ static void norm_tokens(tg_vit *vit)
     const tg_block_tape *block = &vit->blocks[vit->config.depth - 1];
     const size_t l = vit->config.depth - 1, C = vit->config.embed_dim, ld = tape->T_q * C;
     for (size_t t = 0; t < tg_vit_head_tokens(&vit->config); t++) {
-        const tg_norm_forward args = {
-            .R = tape->B,
-            .C = C,
-            .rows_per_sample = 1,
-            .dtype = vit->dtype,
-            .ldx = ld,
-            .ldb = ld,
-            .ldy = C,
-            .eps = vit->config.norm_eps,
-            .x = block->x_mid + t * C,
-            .branch = (const char *)block->branch2 + t * C * tg_dtype_bytes(vit->dtype),
-            .ls = tg_vit_param(vit, vit->offsets[l].ls2),
-            .sample_scale = tg_vit_sample_scale(tape, l, 1),
-            .w = tg_vit_param(vit, vit->norm_w),
-            .b = tg_vit_param(vit, vit->norm_b),
-            .out_x = tape->x_out + t * C,
-            .out_y = tape->y_final[t],
-            .out_mean = tape->mean + t * tape->B,
-            .out_rstd = tape->rstd + t * tape->B};
+        const tg_norm_forward args = {.R = tape->B,
+                                      .C = C,
+                                      .rows_per_sample = 1,
+                                      .dtype = vit->dtype,
+                                      .ldx = ld,
+                                      .ldb = ld,
+                                      .ldy = C,
+                                      .eps = vit->config.norm_eps,
+                                      .x = block->x_mid + t * C,
+                                      .branch = (const char *)block->branch2 +
+                                                t * C * tg_dtype_bytes(vit->dtype),
+                                      .ls = tg_vit_param(vit, vit->offsets[l].ls2),
+                                      .sample_scale = tg_vit_sample_scale(tape, l, 1),
+                                      .w = tg_vit_param(vit, vit->norm_w),
+                                      .b = tg_vit_param(vit, vit->norm_b),
+                                      .out_x = tape->x_out + t * C,
+                                      .out_y = tape->y_final[t],
+                                      .out_mean = tape->mean + t * tape->B,
+                                      .out_rstd = tape->rstd + t * tape->B};
         vit->kern->norm.forward(vit->stream, &args);
     }
 }
@@ -291,7 +291,8 @@ tg_status tg_vit_forward(tg_vit *vit, tg_arena *step, const tg_vit_input *input,
         return tg_fail(TG_ERROR_MACHINE,
                        "model %s: a step of %zu images needs %.1f MiB, the arena has %.1f MiB",
                        vit->config.architecture, input->B,
-                       (double)tg_vit_step_bytes(&vit->config, input->B, vit->dtype, mode) / 1048576,
+                       (double)tg_vit_step_bytes(&vit->config, input->B, vit->dtype, mode) /
+                           1048576,
                        (double)step->size / 1048576);
     tg_vit_tape *tape = &vit->tape;
     if (tape->sample_scale)

@@ -25,43 +25,43 @@ typedef struct tg_block_weights {
 
 /* Activations of one block kept for backward (TRAIN) or shared by all blocks (INFER). */
 typedef struct tg_block_tape {
-    float *x_in;              /* [R,C] residual stream that norm1 reads */
-    float *mean1, *rstd1;     /* [R] */
-    void *qkv;                /* [R,3C] */
-    void *o;                  /* [R_q,C] */
-    float *lse;               /* [B,H,T_q] */
-    void *branch1;            /* [R_q,C] output of proj */
-    float *x_mid;             /* [R_q,C] residual stream that norm2 reads */
-    float *mean2, *rstd2;     /* [R_q] */
-    void *h;                  /* [R_q,F]; NULL in INFER */
-    void *branch2;            /* [R_q,C] output of the feed-forward */
+    float *x_in;          /* [R,C] residual stream that norm1 reads */
+    float *mean1, *rstd1; /* [R] */
+    void *qkv;            /* [R,3C] */
+    void *o;              /* [R_q,C] */
+    float *lse;           /* [B,H,T_q] */
+    void *branch1;        /* [R_q,C] output of proj */
+    float *x_mid;         /* [R_q,C] residual stream that norm2 reads */
+    float *mean2, *rstd2; /* [R_q] */
+    void *h;              /* [R_q,F]; NULL in INFER */
+    void *branch2;        /* [R_q,C] output of the feed-forward */
 } tg_block_tape;
 
 typedef struct tg_vit_tape {
-    size_t B, T, N, R;        /* R = B T */
-    size_t T_q, R_q;          /* tokens whose output of the last block is used; R_q = B T_q */
+    size_t B, T, N, R; /* R = B T */
+    size_t T_q, R_q;   /* tokens whose output of the last block is used; R_q = B T_q */
     tg_vit_mode mode;
-    void *patches;            /* [B N, 3 P P] */
-    float *x_gathered;        /* [R_q,C]: rows of x_in of the last block, when T_q < T */
-    float *x_out;             /* [R_q,C] residual stream after the last block */
-    float *pooled;            /* [B,C] mean of patch tokens (average pooling) */
-    float *mean, *rstd;       /* [2,B] of the final norm, per head */
-    void *y_final[2];         /* [B,C] per head, compute dtype */
+    void *patches;      /* [B N, 3 P P] */
+    float *x_gathered;  /* [R_q,C]: rows of x_in of the last block, when T_q < T */
+    float *x_out;       /* [R_q,C] residual stream after the last block */
+    float *pooled;      /* [B,C] mean of patch tokens (average pooling) */
+    float *mean, *rstd; /* [2,B] of the final norm, per head */
+    void *y_final[2];   /* [B,C] per head, compute dtype */
     float *logits, *logits_dist, *feature;
-    float *sample_scale;      /* [2 depth, B] stochastic depth, or NULL */
-    void *y;                  /* [R,C] what norm1 wrote; forward uses one span of it */
-    void *branch;             /* [R,C] feed-forward branch or its gradient; forward: one span */
+    float *sample_scale; /* [2 depth, B] stochastic depth, or NULL */
+    void *y;             /* [R,C] what norm1 wrote; forward uses one span of it */
+    void *branch;        /* [R,C] feed-forward branch or its gradient; forward: one span */
     /* backward only */
-    void *y_mid;              /* [R,C] what norm2 wrote */
-    void *branch_mid;         /* [R,C] gradient of the attention branch */
-    void *dspan;              /* [span,C] gradient of y or y_mid */
-    float *dres, *dres_q;     /* [R,C], [R_q,C] (the same memory when T_q = T) */
-    void *dy;                 /* [R,C] gradient of o, and of y_final */
-    void *g, *dh;             /* [R,F] of the feed-forward's weight gradients */
-    void *dqkv;               /* [R,3C] */
-    float *dpooled, *dfeature;/* [B,C] */
-    void *dlogits;            /* [B,K] compute dtype */
-    float *dprefix;           /* [prefix,C] */
+    void *y_mid;               /* [R,C] what norm2 wrote */
+    void *branch_mid;          /* [R,C] gradient of the attention branch */
+    void *dspan;               /* [span,C] gradient of y or y_mid */
+    float *dres, *dres_q;      /* [R,C], [R_q,C] (the same memory when T_q = T) */
+    void *dy;                  /* [R,C] gradient of o, and of y_final */
+    void *g, *dh;              /* [R,F] of the feed-forward's weight gradients */
+    void *dqkv;                /* [R,3C] */
+    float *dpooled, *dfeature; /* [B,C] */
+    void *dlogits;             /* [B,K] compute dtype */
+    float *dprefix;            /* [prefix,C] */
 } tg_vit_tape;
 
 struct tg_vit {

@@ -109,7 +109,7 @@ typedef struct mlp {
     size_t R, C, F;
     tg_dtype dtype;
     tg_gelu gelu;
-    tg_buffer x, w1, w2, b1, b2, dy;                       /* inputs */
+    tg_buffer x, w1, w2, b1, b2, dy;                     /* inputs */
     tg_buffer h, y, lean, dx, dw1, dw2, db1, db2, g, dh; /* outputs; lean: y without h kept */
 } mlp;
 
@@ -145,7 +145,7 @@ static mlp mlp_new(size_t R, size_t C, size_t F, tg_dtype dtype, tg_gelu gelu)
 
 static void mlp_free(mlp *m)
 {
-    tg_buffer *all[] = {&m->x,    &m->w1, &m->w2,  &m->b1,  &m->b2,  &m->dy,  &m->h,      &m->y,
+    tg_buffer *all[] = {&m->x,    &m->w1, &m->w2,  &m->b1,  &m->b2,  &m->dy,  &m->h, &m->y,
                         &m->lean, &m->dx, &m->dw1, &m->dw2, &m->db1, &m->db2, &m->g, &m->dh};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tg_buffer_free(all[i]);

@@ -1,29 +1,18 @@
 #include "kern/cpu/attention_avx512bf16.h"
 #include "kern/cpu/attention_bf16.h"
-
-#include <immintrin.h>
+#include "kern/cpu/tiles.h"
 
 /* Tiles 0-3 accumulate a block of up to 32 x 32, 4 and 5 hold rows of a, 6 and 7 panels of b. */
 
-/* LDTILECFG's operand. In static storage because the compiler's intrinsic does not say that it
- * reads all 64 bytes. */
-static const struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-} tiles = {.palette = 1,
-           .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
-           .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
-
 static void enter(void)
 {
-    _tile_loadconfig(&tiles);
+    tg_tiles_enter();
 }
 
-/* oneDNN configures the tiles inside each of its calls, so nothing has to be restored. */
 static void leave(void)
 {
-    _tile_release();
+    tg_tiles_leave();
+    _mm_sfence(); /* streamed stores are seen by whoever synchronises with this thread */
 }
 
 typedef struct block {
@@ -228,12 +217,21 @@ static void forward(const tg_attention_head *head, const tg_attention_forward_ou
 static void backward(const tg_attention_head *head, const tg_attention_backward_args *args,
                      void *scratch)
 {
-    tg_attention_bf16_backward(head, args, scratch, product);
+    if (tg_attention_fused_fits(head->D))
+        tg_attention_fused_backward(head, args, scratch, product);
+    else
+        tg_attention_bf16_backward(head, args, scratch, product);
+}
+
+static size_t backward_bytes(size_t T, size_t T_q, size_t D)
+{
+    return tg_attention_fused_fits(D) ? tg_attention_fused_backward_bytes(T, T_q, D)
+                                      : tg_attention_bf16_backward_bytes(T, T_q, D);
 }
 
 const tg_attention_kernel tg_attention_bf16_amx = {
     .forward_bytes = tg_attention_bf16_forward_bytes,
-    .backward_bytes = tg_attention_bf16_backward_bytes,
+    .backward_bytes = backward_bytes,
     .forward = forward,
     .backward = backward,
     .enter = enter,

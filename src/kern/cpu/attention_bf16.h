@@ -85,4 +85,12 @@ void tg_attention_bf16_backward(const tg_attention_head *head,
                                 const tg_attention_backward_args *args, void *scratch,
                                 tg_attention_product *product);
 
+/* Backward on AMX tiles for heads of width 32 or 64 (`fits`). `product` works on configured tiles. Streams
+ * dq, dk and dv: a fence follows before other threads read them. */
+bool tg_attention_fused_fits(size_t D);
+size_t tg_attention_fused_backward_bytes(size_t T, size_t T_q, size_t D);
+void tg_attention_fused_backward(const tg_attention_head *head,
+                                 const tg_attention_backward_args *args, void *scratch,
+                                 tg_attention_product *product);
+
 #endif

@@ -79,12 +79,12 @@ VF_INLINE __m512i slope_row(const finisher *f, const uint16_t *h, vf y0, vf y1, 
                    rounded(y1) * gelu_lookup(&f->slope, h1, t1, piece1));
 }
 
-VF_INLINE void stream_pairs(uint16_t *out, __m512i even, __m512i odd)
+VF_INLINE void store_pairs(uint16_t *out, __m512i even, __m512i odd)
 {
     __m512i first, second;
     tg_pair_rows(even, odd, &first, &second);
-    stream(out, first);
-    stream(out + TG_TILE_ELEMENTS, second);
+    _mm512_store_si512(out, first);
+    _mm512_store_si512(out + TG_TILE_ELEMENTS, second);
 }
 
 VF_INLINE void finish_slopes(const finisher *f, const pending *block, size_t row, const vf y[4])
@@ -97,8 +97,8 @@ VF_INLINE void finish_slopes(const finisher *f, const pending *block, size_t row
     __m512i d0 = slope_row(f, h, y[0], y[1], &g0), d1 = slope_row(f, h + BLOCK, y[2], y[3], &g1);
     _mm512_storeu_si512(out, d0);
     _mm512_storeu_si512(out + p->ldo, d1);
-    stream_pairs(p->pairs_out + pairs, d0, d1);
-    stream_pairs(p->pairs_g + pairs, g0, g1);
+    store_pairs(p->pairs_out + pairs, d0, d1);
+    store_pairs(p->pairs_g + pairs, g0, g1);
 }
 
 VF_INLINE void finish_plain(const finisher *f, const pending *block, size_t row, vf y0, vf y1,
