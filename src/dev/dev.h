@@ -68,6 +68,18 @@ tg_cpu_level tg_stream_level(const tg_stream *stream);
 /* True when bf16 compute is available at this level (products accumulate in fp32). */
 int tg_stream_has_bf16(const tg_stream *stream);
 
+/* Does [begin, end) with `part`, a stream of one thread. */
+typedef tg_status (*tg_stream_body)(tg_stream *part, size_t begin, size_t end, void *user);
+/* Cuts [0, n) at multiples of `grain` into one part for each thread, as even as that allows, and runs
+ * `body` on all of them side by side, each with a stream of its own (one thread, the same level, own
+ * scratch). For work that is independent part by part and would else wait for the slowest thread
+ * after every operation. `stream` is not used meanwhile; threads of the host's trace are traced. A
+ * NULL stream (the reference table) does everything in one call. Returns the first part's failure. */
+tg_status tg_stream_share(tg_stream *stream, size_t n, size_t grain, tg_stream_body body,
+                          void *user) TG_MUST_CHECK;
+/* Streams that work beside this one within tg_stream_share, itself included; else 1. */
+int tg_stream_siblings(const tg_stream *stream);
+
 /* Scratch memory of the stream for its operations: slot 0..TG_STREAM_SLOTS-1, 64-byte aligned, at
  * least `bytes` long, contents undefined, owned by the stream, grown (never shrunk) on demand. Slots
  * 0-7 belong to norm, tokens, loss and optim, 8-15 to linear and mlp, 16-23 to attention. NULL when

@@ -33,9 +33,9 @@
 
 typedef struct tg_kern {
     const char *name; /* "ref" or "cpu" */
-    /* Rows for each thread that row-wise operations in a row (products, norms, feed-forward) should do
-     * together, so that what one writes is still in the cache when the next reads it: a multiple of
-     * TG_MLP_SPAN. 0: all rows at once. */
+    /* Rows that a thread should take through several row-wise operations (products, norms, feed-forward)
+     * together, so that what one writes is still in its cache when the next reads it: a multiple of
+     * TG_NORM_CHUNK. 0: all rows at once. */
     size_t span_rows;
     tg_linear_ops linear;
     tg_mlp_ops mlp;

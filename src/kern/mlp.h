@@ -8,9 +8,9 @@
  * Backward   dg = dy W2;  dh = dg * GELU'(h);  dx = dh W1   (backward, keeps g and dh)
  *            dW2 (+)= dy^T g;  db2 (+)= sum dy;  dW1 (+)= dh^T x;  db1 (+)= sum dh
  *                                                                  (backward_weights)
- * Spans      forward and backward may do a part of the rows, beginning at row r, a multiple of
- *            TG_MLP_SPAN: x, y, dy, dx are pointers to row r; h, g and dh begin at
- *            tg_mlp_kept_bytes(r,F,dtype). backward_weights does all rows at once.
+ * Spans      forward and backward may do rows [row0, row0 + R) of longer arrays, row0 a multiple of 32:
+ *            x, y, dy, dx are pointers to row row0; h, g and dh to the arrays. backward_weights does
+ *            all rows at once.
  * Memory     h takes tg_mlp_kept_bytes(R,F,dtype), g and dh tg_mlp_gradient_bytes(R,F,dtype) each,
  *            64-byte aligned, in layouts of the device's own: only these operations with the same
  *            weights read them.
@@ -26,6 +26,7 @@ typedef enum tg_gelu { TG_GELU_EXACT, TG_GELU_TANH } tg_gelu;
 
 typedef struct tg_mlp_forward {
     size_t R;            /* rows */
+    size_t row0;         /* number of the first row */
     tg_gelu gelu;
     const void *x;       /* [R,C] compute dtype */
     const float *b1;     /* [F] or NULL */
@@ -35,7 +36,7 @@ typedef struct tg_mlp_forward {
 } tg_mlp_forward;
 
 typedef struct tg_mlp_backward {
-    size_t R;
+    size_t R, row0;
     tg_gelu gelu;
     const void *h;       /* kept by forward */
     const void *dy;      /* [R,C] */
@@ -50,8 +51,6 @@ typedef struct tg_mlp_weights {
     float *dw1, *db1, *dw2, *db2; /* fp32 gradients; db may be NULL */
     bool accumulate;
 } tg_mlp_weights;
-
-enum { TG_MLP_SPAN = 256 };
 
 /* Devices may pad the rows of h to 32, of g and dh to 256. */
 static inline size_t tg_mlp_kept_bytes(size_t R, size_t F, tg_dtype dtype)

@@ -11,6 +11,8 @@
  *            then, for the branch that was added before (if out_dbranch):
  *            dbranch[r,c] = s[r / rows_per_sample] * ls[c] * dx'[r,c]
  *            dls[c] (+)= sum_r s branch[r,c] dx'[r,c]        (if dls; needs `branch`)
+ *            With out_sums the sums of each TG_NORM_CHUNK rows are stored there instead, [chunks][3][C]
+ *            for dw, db, dls (those wanted), and `gather` adds them up later, in order of the chunks.
  *            out_y (if given, with dy): y[r,c] again, the same bits as forward wrote
  *            dy NULL: no layer norm, only the branch part on the given dres (dres_zero is ignored).
  * Arguments  x, out_x fp32 rows of C with leading dimension ldx (out_x may equal x); branch and y in
@@ -74,12 +76,21 @@ typedef struct tg_norm_backward {
     float *dls;                /* [C] or NULL */
     const float *b;            /* [C] or NULL; for out_y only */
     void *out_y;               /* [R,C] dtype, ldy, or NULL */
+    float *out_sums;           /* or NULL: dw, db, dls are only asked whether they are wanted */
     bool accumulate;           /* of dw, db, dls */
 } tg_norm_backward;
+
+typedef struct tg_norm_gather {
+    size_t chunks, C;
+    const float *sums;         /* [chunks][3][C] */
+    float *dw, *db, *dls;      /* [C] or NULL */
+    bool accumulate;
+} tg_norm_gather;
 
 typedef struct tg_norm_ops {
     void (*forward)(tg_stream *stream, const tg_norm_forward *args);
     void (*backward)(tg_stream *stream, const tg_norm_backward *args);
+    void (*gather)(tg_stream *stream, const tg_norm_gather *args);
 } tg_norm_ops;
 
 #endif

@@ -24,16 +24,16 @@ static double product(size_t a, size_t b)
 }
 
 /* Ends a span of a row operation on `bytes_each` bytes for each of rows x width elements. */
-static void end_rows(const char *name, int64_t begin, size_t rows, size_t width, size_t bytes_each)
+static void end_rows(const tg_stream *stream, const char *name, int64_t begin, size_t rows, size_t width, size_t bytes_each)
 {
-    const tg_trace_key key = {.name = name, .shape = {rows, width}};
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name, .shape = {rows, width}};
     tg_trace_end(&key, begin, 0, product(rows, width) * (double)bytes_each);
 }
 
 /* The same for sweeps over n elements, whose lengths are not told apart. */
-static void end_sweep(const char *name, int64_t begin, size_t n, size_t bytes_each)
+static void end_sweep(const tg_stream *stream, const char *name, int64_t begin, size_t n, size_t bytes_each)
 {
-    const tg_trace_key key = {.name = name};
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name};
     tg_trace_end(&key, begin, 0, product(n, bytes_each));
 }
 
@@ -72,15 +72,15 @@ static tg_status weight_refresh(tg_stream *stream, tg_weight *weight, const floa
     int64_t begin = tg_trace_begin();
     tg_status status = inner(stream)->linear.weight_refresh(stream, weight->inner, w);
     size_t copies = weight->trainable ? 2 : 1; /* of the forward and of the input gradient */
-    end_rows("weight_refresh", begin, weight->in_features, weight->out_features,
+    end_rows(stream, "weight_refresh", begin, weight->in_features, weight->out_features,
              sizeof(float) + copies * tg_dtype_bytes(weight->compute));
     return status;
 }
 
-static void end_linear(const char *name, int64_t begin, const tg_weight *weight, size_t R)
+static void end_linear(const tg_stream *stream, const char *name, int64_t begin, const tg_weight *weight, size_t R)
 {
     const size_t in = weight->in_features, out = weight->out_features;
-    const tg_trace_key key = {.name = name, .shape = {R, in, out}};
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name, .shape = {R, in, out}};
     tg_trace_end(&key, begin, 2 * (double)R * product(in, out), 0);
 }
 
@@ -90,7 +90,7 @@ static tg_status linear_forward(tg_stream *stream, tg_weight *weight, size_t R, 
     int64_t begin = tg_trace_begin();
     tg_status status =
         inner(stream)->linear.forward(stream, weight->inner, R, x, bias, out_y, y_dtype);
-    end_linear("linear_forward", begin, weight, R);
+    end_linear(stream, "linear_forward", begin, weight, R);
     return status;
 }
 
@@ -99,7 +99,7 @@ static tg_status linear_backward_input(tg_stream *stream, tg_weight *weight, siz
 {
     int64_t begin = tg_trace_begin();
     tg_status status = inner(stream)->linear.backward_input(stream, weight->inner, R, dy, out_dx);
-    end_linear("linear_backward_input", begin, weight, R);
+    end_linear(stream, "linear_backward_input", begin, weight, R);
     return status;
 }
 
@@ -110,15 +110,15 @@ static tg_status linear_backward_weight(tg_stream *stream, tg_weight *weight, si
     int64_t begin = tg_trace_begin();
     tg_status status = inner(stream)->linear.backward_weight(stream, weight->inner, R, x, dy, dw,
                                                              dbias, accumulate);
-    end_linear("linear_backward_weight", begin, weight, R);
+    end_linear(stream, "linear_backward_weight", begin, weight, R);
     return status;
 }
 
-static void end_mlp(const char *name, int64_t begin, const tg_weight *w1, size_t R,
+static void end_mlp(const tg_stream *stream, const char *name, int64_t begin, const tg_weight *w1, size_t R,
                     unsigned products)
 {
     const size_t C = w1->in_features, F = w1->out_features;
-    const tg_trace_key key = {.name = name, .shape = {R, C, F}};
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name, .shape = {R, C, F}};
     tg_trace_end(&key, begin, 2.0 * products * (double)R * product(C, F), 0);
 }
 
@@ -127,7 +127,7 @@ static tg_status mlp_forward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
 {
     int64_t begin = tg_trace_begin();
     tg_status status = inner(stream)->mlp.forward(stream, w1->inner, w2->inner, args);
-    end_mlp("mlp_forward", begin, w1, args->R, 2);
+    end_mlp(stream, "mlp_forward", begin, w1, args->R, 2);
     return status;
 }
 
@@ -136,7 +136,7 @@ static tg_status mlp_backward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
 {
     int64_t begin = tg_trace_begin();
     tg_status status = inner(stream)->mlp.backward(stream, w1->inner, w2->inner, args);
-    end_mlp("mlp_backward", begin, w1, args->R, 2);
+    end_mlp(stream, "mlp_backward", begin, w1, args->R, 2);
     return status;
 }
 
@@ -145,7 +145,7 @@ static tg_status mlp_backward_weights(tg_stream *stream, tg_weight *w1, tg_weigh
 {
     int64_t begin = tg_trace_begin();
     tg_status status = inner(stream)->mlp.backward_weights(stream, w1->inner, w2->inner, args);
-    end_mlp("mlp_backward_weights", begin, w1, args->R, 2);
+    end_mlp(stream, "mlp_backward_weights", begin, w1, args->R, 2);
     return status;
 }
 
@@ -154,9 +154,16 @@ static void norm_forward(tg_stream *stream, const tg_norm_forward *args)
     const size_t value = tg_dtype_bytes(args->dtype);
     int64_t begin = tg_trace_begin();
     inner(stream)->norm.forward(stream, args);
-    end_rows("norm_forward", begin, args->R, args->C,
+    end_rows(stream, "norm_forward", begin, args->R, args->C,
              sizeof(float) + (args->branch ? value + sizeof(float) : 0) +
                  (args->out_y ? value : 0));
+}
+
+static void norm_gather(tg_stream *stream, const tg_norm_gather *args)
+{
+    int64_t begin = tg_trace_begin();
+    inner(stream)->norm.gather(stream, args);
+    end_rows(stream, "norm_gather", begin, args->chunks, args->C, 3 * sizeof(float));
 }
 
 static void norm_backward(tg_stream *stream, const tg_norm_backward *args)
@@ -173,14 +180,14 @@ static void norm_backward(tg_stream *stream, const tg_norm_backward *args)
         bytes += value;
     int64_t begin = tg_trace_begin();
     inner(stream)->norm.backward(stream, args);
-    end_rows("norm_backward", begin, args->R, args->C, bytes);
+    end_rows(stream, "norm_backward", begin, args->R, args->C, bytes);
 }
 
-static void end_attention(const char *name, int64_t begin, const tg_attention_shape *s,
+static void end_attention(const tg_stream *stream, const char *name, int64_t begin, const tg_attention_shape *s,
                           unsigned products)
 {
     const size_t C = s->H * s->D;
-    const tg_trace_key key = {.name = name, .shape = {s->B, s->T_q, s->T, C}};
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name, .shape = {s->B, s->T_q, s->T, C}};
     tg_trace_end(&key, begin, 2.0 * products * product(s->B, C) * product(s->T_q, s->T), 0);
 }
 
@@ -189,7 +196,7 @@ static tg_status attention_forward(tg_stream *stream, const tg_attention_shape *
 {
     int64_t begin = tg_trace_begin();
     tg_status status = inner(stream)->attention.forward(stream, shape, qkv, out_o, out_lse);
-    end_attention("attention_forward", begin, shape, 2);
+    end_attention(stream, "attention_forward", begin, shape, 2);
     return status;
 }
 
@@ -199,14 +206,14 @@ static tg_status attention_backward(tg_stream *stream, const tg_attention_shape 
 {
     int64_t begin = tg_trace_begin();
     tg_status status = inner(stream)->attention.backward(stream, shape, qkv, o, lse, d_o, out_dqkv);
-    end_attention("attention_backward", begin, shape, 5);
+    end_attention(stream, "attention_backward", begin, shape, 5);
     return status;
 }
 
 static void patch(tg_stream *stream, const tg_patch_shape *shape, const float *image,
                   void *out_patches)
 {
-    const tg_trace_key key = {.name = "patch",
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = "patch",
                               .shape = {shape->B, shape->S_h, shape->S_w, shape->P}};
     int64_t begin = tg_trace_begin();
     inner(stream)->patch.forward(stream, shape, image, out_patches);
@@ -215,10 +222,10 @@ static void patch(tg_stream *stream, const tg_patch_shape *shape, const float *i
                      (double)(sizeof(float) + tg_dtype_bytes(shape->dtype)));
 }
 
-static void end_tokens(const char *name, int64_t begin, const tg_tokens_shape *s)
+static void end_tokens(const tg_stream *stream, const char *name, int64_t begin, const tg_tokens_shape *s)
 {
     const size_t T = s->prefix_count + s->N;
-    const tg_trace_key key = {.name = name, .shape = {s->B, T, s->C}};
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name, .shape = {s->B, T, s->C}};
     tg_trace_end(&key, begin, 0,
                  product(s->B, s->C) *
                      (product(T, sizeof(float)) + product(s->N, tg_dtype_bytes(s->dtype))));
@@ -229,7 +236,7 @@ static void tokens_assemble(tg_stream *stream, const tg_tokens_shape *shape, con
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->tokens.assemble(stream, shape, patches, prefix, pos, out_x);
-    end_tokens("tokens_assemble", begin, shape);
+    end_tokens(stream, "tokens_assemble", begin, shape);
 }
 
 static void tokens_assemble_backward(tg_stream *stream, const tg_tokens_shape *shape,
@@ -239,12 +246,12 @@ static void tokens_assemble_backward(tg_stream *stream, const tg_tokens_shape *s
     int64_t begin = tg_trace_begin();
     inner(stream)->tokens.assemble_backward(stream, shape, dx, out_dpatch, dprefix, dpos,
                                             accumulate);
-    end_tokens("tokens_assemble_backward", begin, shape);
+    end_tokens(stream, "tokens_assemble_backward", begin, shape);
 }
 
-static void end_mean(const char *name, int64_t begin, size_t B, size_t T, size_t C, double rows)
+static void end_mean(const tg_stream *stream, const char *name, int64_t begin, size_t B, size_t T, size_t C, double rows)
 {
-    const tg_trace_key key = {.name = name, .shape = {B, T, C}};
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name, .shape = {B, T, C}};
     tg_trace_end(&key, begin, 0, rows * product(B, C) * sizeof(float));
 }
 
@@ -253,7 +260,7 @@ static void tokens_mean(tg_stream *stream, size_t B, size_t T, size_t C, size_t 
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->tokens.mean(stream, B, T, C, first, x, out_mean);
-    end_mean("mean_forward", begin, B, T, C, (double)(T - first));
+    end_mean(stream, "mean_forward", begin, B, T, C, (double)(T - first));
 }
 
 static void tokens_mean_backward(tg_stream *stream, size_t B, size_t T, size_t C, size_t first,
@@ -261,29 +268,29 @@ static void tokens_mean_backward(tg_stream *stream, size_t B, size_t T, size_t C
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->tokens.mean_backward(stream, B, T, C, first, d_out, dres, dres_zero);
-    end_mean("mean_backward", begin, B, T, C, dres_zero ? (double)T : 2 * (double)(T - first));
+    end_mean(stream, "mean_backward", begin, B, T, C, dres_zero ? (double)T : 2 * (double)(T - first));
 }
 
 static void tokens_from_f32(tg_stream *stream, size_t n, const float *x, tg_dtype dtype, void *out)
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->tokens.from_f32(stream, n, x, dtype, out);
-    end_sweep("from_f32", begin, n, sizeof(float) + tg_dtype_bytes(dtype));
+    end_sweep(stream, "from_f32", begin, n, sizeof(float) + tg_dtype_bytes(dtype));
 }
 
 static void tokens_to_f32(tg_stream *stream, size_t n, const void *x, tg_dtype dtype, float *out)
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->tokens.to_f32(stream, n, x, dtype, out);
-    end_sweep("to_f32", begin, n, sizeof(float) + tg_dtype_bytes(dtype));
+    end_sweep(stream, "to_f32", begin, n, sizeof(float) + tg_dtype_bytes(dtype));
 }
 
 /* Two arrays are read; the gradient is written, and read first where it is added to. */
-static void end_loss(const char *name, int64_t begin, size_t B, size_t K, const float *out_d,
+static void end_loss(const tg_stream *stream, const char *name, int64_t begin, size_t B, size_t K, const float *out_d,
                      bool accumulate)
 {
     size_t arrays = 2 + (out_d ? 1 : 0) + (out_d && accumulate ? 1 : 0);
-    end_rows(name, begin, B, K, arrays * sizeof(float));
+    end_rows(stream, name, begin, B, K, arrays * sizeof(float));
 }
 
 static void cross_entropy(tg_stream *stream, size_t B, size_t K, const float *logits,
@@ -293,7 +300,7 @@ static void cross_entropy(tg_stream *stream, size_t B, size_t K, const float *lo
     int64_t begin = tg_trace_begin();
     inner(stream)->loss.cross_entropy(stream, B, K, logits, target, weight, out_loss, out_dlogits,
                                       accumulate);
-    end_loss("cross_entropy", begin, B, K, out_dlogits, accumulate);
+    end_loss(stream, "cross_entropy", begin, B, K, out_dlogits, accumulate);
 }
 
 static void kl(tg_stream *stream, size_t B, size_t K, const float *student, const float *teacher,
@@ -303,7 +310,7 @@ static void kl(tg_stream *stream, size_t B, size_t K, const float *student, cons
     int64_t begin = tg_trace_begin();
     inner(stream)->loss.kl(stream, B, K, student, teacher, temperature, weight, out_loss,
                            out_dlogits, accumulate);
-    end_loss("kl", begin, B, K, out_dlogits, accumulate);
+    end_loss(stream, "kl", begin, B, K, out_dlogits, accumulate);
 }
 
 static void squared_error(tg_stream *stream, size_t B, size_t K, const float *x, const float *y,
@@ -311,7 +318,7 @@ static void squared_error(tg_stream *stream, size_t B, size_t K, const float *x,
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->loss.squared_error(stream, B, K, x, y, weight, out_loss, out_dx, accumulate);
-    end_loss("squared_error", begin, B, K, out_dx, accumulate);
+    end_loss(stream, "squared_error", begin, B, K, out_dx, accumulate);
 }
 
 static void adamw(tg_stream *stream, size_t n, float *p, const float *g, float *m, float *v,
@@ -320,14 +327,14 @@ static void adamw(tg_stream *stream, size_t n, float *p, const float *g, float *
     int64_t begin = tg_trace_begin();
     inner(stream)->optim.adamw(stream, n, p, g, m, v, hyper);
     /* p, m, v and the average read and written, g read */
-    end_sweep("adamw", begin, n, (hyper->average ? 9 : 7) * sizeof(float));
+    end_sweep(stream, "adamw", begin, n, (hyper->average ? 9 : 7) * sizeof(float));
 }
 
 static double sum_squares(tg_stream *stream, size_t n, const float *x)
 {
     int64_t begin = tg_trace_begin();
     double sum = inner(stream)->optim.sum_squares(stream, n, x);
-    end_sweep("sum_squares", begin, n, sizeof(float));
+    end_sweep(stream, "sum_squares", begin, n, sizeof(float));
     return sum;
 }
 
@@ -335,14 +342,14 @@ static void average(tg_stream *stream, size_t n, float *e, const float *p, float
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->optim.average(stream, n, e, p, decay);
-    end_sweep("average", begin, n, 3 * sizeof(float));
+    end_sweep(stream, "average", begin, n, 3 * sizeof(float));
 }
 
 static void scale(tg_stream *stream, size_t n, float *x, float factor)
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->optim.scale(stream, n, x, factor);
-    end_sweep("scale", begin, n, 2 * sizeof(float));
+    end_sweep(stream, "scale", begin, n, 2 * sizeof(float));
 }
 
 tg_kern tg_kern_traced(const tg_stream *stream)
@@ -363,7 +370,7 @@ tg_kern tg_kern_traced(const tg_stream *stream)
         .mlp = {.forward = mlp_forward,
                 .backward = mlp_backward,
                 .backward_weights = mlp_backward_weights},
-        .norm = {.forward = norm_forward, .backward = norm_backward},
+        .norm = {.forward = norm_forward, .backward = norm_backward, .gather = norm_gather},
         .attention = {.forward = attention_forward, .backward = attention_backward},
         .patch = {.forward = patch},
         .tokens =

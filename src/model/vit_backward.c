@@ -1,6 +1,7 @@
 /* The stages of vit_forward.c in reverse. The gradient of the residual stream travels in tape->dres
  * (fp32); `branch` and `branch_mid` hold the gradients of the feed-forward and attention branches. Between two
- * attentions rows go through span by span, then the weights' gradients are taken over all rows. */
+ * attentions rows go through span by span (vit_state.h), then the weights' gradients are taken over all
+ * rows. */
 #include "model/vit_state.h"
 
 #include <assert.h>
@@ -132,72 +133,98 @@ static tg_status top_backward(tg_vit *vit, const tg_vit_backward_args *args)
     return TG_OK;
 }
 
+/* Gradient of what a norm of the span wrote. */
+static void *dspan_of(const tg_vit *vit, const tg_vit_span *span)
+{
+    return tg_vit_row(vit, vit->tape.dspan, span->scratch, vit->config.embed_dim);
+}
+
+/* The sums of the span's chunks; spans begin at whole chunks. */
+static float *sums_of(const tg_vit *vit, float *sums, const tg_vit_span *span)
+{
+    return sums + span->first / TG_NORM_CHUNK * 3 * vit->config.embed_dim;
+}
+
 /* branch -> g, dh -> dspan */
-static tg_status feed_forward_backward(tg_vit *vit, size_t l, tg_vit_span span)
+static tg_status feed_forward_backward(tg_vit *vit, size_t l, const tg_vit_span *span)
 {
     const tg_vit_tape *tape = &vit->tape;
-    const size_t F = vit->config.mlp_hidden;
-    const size_t kept = tg_mlp_kept_bytes(span.first, F, vit->dtype);
     const tg_mlp_backward mlp = {
-        .R = span.rows,
+        .R = span->rows,
+        .row0 = span->first,
         .gelu = vit->config.gelu,
-        .h = (const char *)vit->blocks[l].h + kept,
-        .dy = tg_vit_row(vit, tape->branch, span.first, vit->config.embed_dim),
-        .out_g = (char *)tape->g + kept,
-        .out_dh = (char *)tape->dh + kept,
-        .out_dx = tape->dspan};
-    return vit->kern->mlp.backward(vit->stream, vit->weights[l].fc1, vit->weights[l].fc2, &mlp);
+        .h = vit->blocks[l].h,
+        .dy = tg_vit_row(vit, tape->branch, span->first, vit->config.embed_dim),
+        .out_g = tape->g,
+        .out_dh = tape->dh,
+        .out_dx = dspan_of(vit, span)};
+    return vit->kern->mlp.backward(span->stream, vit->weights[l].fc1, vit->weights[l].fc2, &mlp);
 }
 
 /* dspan -> dres, branch_mid; y_mid again */
-static void norm2_backward(tg_vit *vit, size_t l, size_t T_q, float *dres, tg_vit_span span,
+static void norm2_backward(tg_vit *vit, size_t l, size_t T_q, float *dres, const tg_vit_span *span,
                            const tg_vit_backward_args *args)
 {
     const tg_vit_tape *tape = &vit->tape;
     const tg_block_tape *block = &vit->blocks[l];
     const tg_block_offsets *at = &vit->offsets[l];
-    const size_t C = vit->config.embed_dim, first = span.first * C;
-    const tg_norm_backward norm = {.R = span.rows,
+    const size_t C = vit->config.embed_dim, first = span->first * C;
+    const tg_norm_backward norm = {.R = span->rows,
                                    .C = C,
-                                   .row0 = span.first,
+                                   .row0 = span->first,
                                    .rows_per_sample = T_q,
                                    .dtype = vit->dtype,
                                    .ldx = C,
                                    .ldb = C,
                                    .ldy = C,
-                                   .dy = tape->dspan,
+                                   .dy = dspan_of(vit, span),
                                    .x = block->x_mid + first,
-                                   .mean = block->mean2 + span.first,
-                                   .rstd = block->rstd2 + span.first,
+                                   .mean = block->mean2 + span->first,
+                                   .rstd = block->rstd2 + span->first,
                                    .w = tg_vit_param(vit, at->norm2_w),
                                    .b = tg_vit_param(vit, at->norm2_b),
                                    .dres = dres + first,
                                    .dw = tg_vit_grad(args->grads, at->norm2_w),
                                    .db = tg_vit_grad(args->grads, at->norm2_b),
-                                   .branch = tg_vit_row(vit, block->branch1, span.first, C),
+                                   .branch = tg_vit_row(vit, block->branch1, span->first, C),
                                    .ls = tg_vit_param(vit, at->ls1),
                                    .sample_scale = tg_vit_sample_scale(tape, l, 0),
-                                   .out_dbranch = tg_vit_row(vit, tape->branch_mid, span.first, C),
-                                   .out_y = tg_vit_row(vit, tape->y_mid, span.first, C),
+                                   .out_dbranch = tg_vit_row(vit, tape->branch_mid, span->first, C),
+                                   .out_y = tg_vit_row(vit, tape->y_mid, span->first, C),
                                    .dls = tg_vit_grad(args->grads, at->ls1),
-                                   .accumulate = args->accumulate || span.first > 0};
-    vit->kern->norm.backward(vit->stream, &norm);
+                                   .out_sums = sums_of(vit, tape->norm2_sums, span)};
+    vit->kern->norm.backward(span->stream, &norm);
 }
 
 /* branch -> dres, branch_mid -> dy, the gradient of o, of the rows of a span; T_q rows a sample. */
 static tg_status after_attention_backward(tg_vit *vit, size_t l, size_t T_q, float *dres,
-                                          tg_vit_span span, const tg_vit_backward_args *args)
+                                          const tg_vit_span *span, const tg_vit_backward_args *args)
 {
     const tg_vit_tape *tape = &vit->tape;
     const size_t C = vit->config.embed_dim;
     TG_TRY(feed_forward_backward(vit, l, span));
     norm2_backward(vit, l, T_q, dres, span, args);
-    return vit->kern->linear.backward_input(vit->stream, vit->weights[l].proj, span.rows,
-                                            tg_vit_row(vit, tape->branch_mid, span.first, C),
-                                            tg_vit_row(vit, tape->dy, span.first, C));
+    return vit->kern->linear.backward_input(span->stream, vit->weights[l].proj, span->rows,
+                                            tg_vit_row(vit, tape->branch_mid, span->first, C),
+                                            tg_vit_row(vit, tape->dy, span->first, C));
 }
 
-/* Weights of the feed-forward and of proj, from what their rows left. */
+/* Adds up what the chunks of a norm left: its weight and bias, and the LayerScale `ls` of the branch
+ * added before it. */
+static void gather_norm(tg_vit *vit, size_t R, const float *sums, size_t w, size_t b, size_t ls,
+                        const tg_vit_backward_args *args)
+{
+    const tg_norm_gather gather = {.chunks = (R + TG_NORM_CHUNK - 1) / TG_NORM_CHUNK,
+                                   .C = vit->config.embed_dim,
+                                   .sums = sums,
+                                   .dw = tg_vit_grad(args->grads, w),
+                                   .db = tg_vit_grad(args->grads, b),
+                                   .dls = tg_vit_grad(args->grads, ls),
+                                   .accumulate = args->accumulate};
+    vit->kern->norm.gather(vit->stream, &gather);
+}
+
+/* Weights of the feed-forward, norm2 and proj, from what their rows left. */
 static tg_status after_attention_weights(tg_vit *vit, size_t l, size_t rows,
                                          const tg_vit_backward_args *args)
 {
@@ -215,6 +242,7 @@ static tg_status after_attention_weights(tg_vit *vit, size_t l, size_t rows,
                                 .accumulate = args->accumulate};
     TG_TRY(vit->kern->mlp.backward_weights(vit->stream, vit->weights[l].fc1, vit->weights[l].fc2,
                                            &mlp));
+    gather_norm(vit, rows, tape->norm2_sums, at->norm2_w, at->norm2_b, at->ls1, args);
     return vit->kern->linear.backward_weight(
         vit->stream, vit->weights[l].proj, rows, vit->blocks[l].o, tape->branch_mid,
         tg_vit_grad(args->grads, at->proj_w), tg_vit_grad(args->grads, at->proj_b),
@@ -246,83 +274,115 @@ static void scatter_rows(tg_vit *vit)
 }
 
 /* dspan -> dres and branch, the gradient of the feed-forward branch below; y again */
-static void norm1_backward(tg_vit *vit, size_t l, tg_vit_span span,
+static void norm1_backward(tg_vit *vit, size_t l, const tg_vit_span *span,
                            const tg_vit_backward_args *args)
 {
     const tg_vit_tape *tape = &vit->tape;
     const tg_block_tape *block = &vit->blocks[l];
     const tg_block_offsets *at = &vit->offsets[l];
-    const size_t C = vit->config.embed_dim, first = span.first * C;
-    tg_norm_backward norm = {.R = span.rows,
+    const size_t C = vit->config.embed_dim, first = span->first * C;
+    tg_norm_backward norm = {.R = span->rows,
                              .C = C,
-                             .row0 = span.first,
+                             .row0 = span->first,
                              .rows_per_sample = tape->T,
                              .dtype = vit->dtype,
                              .ldx = C,
                              .ldb = C,
                              .ldy = C,
-                             .dy = tape->dspan,
+                             .dy = dspan_of(vit, span),
                              .x = block->x_in + first,
-                             .mean = block->mean1 + span.first,
-                             .rstd = block->rstd1 + span.first,
+                             .mean = block->mean1 + span->first,
+                             .rstd = block->rstd1 + span->first,
                              .w = tg_vit_param(vit, at->norm1_w),
                              .b = tg_vit_param(vit, at->norm1_b),
                              .dres = tape->dres + first,
                              .dw = tg_vit_grad(args->grads, at->norm1_w),
                              .db = tg_vit_grad(args->grads, at->norm1_b),
-                             .out_y = tg_vit_row(vit, tape->y, span.first, C),
-                             .accumulate = args->accumulate || span.first > 0};
+                             .out_y = tg_vit_row(vit, tape->y, span->first, C),
+                             .out_sums = sums_of(vit, tape->norm1_sums, span)};
     if (l > 0) {
-        norm.branch = tg_vit_row(vit, vit->blocks[l - 1].branch2, span.first, C);
+        norm.branch = tg_vit_row(vit, vit->blocks[l - 1].branch2, span->first, C);
         norm.ls = tg_vit_param(vit, vit->offsets[l - 1].ls2);
         norm.sample_scale = tg_vit_sample_scale(tape, l - 1, 1);
-        norm.out_dbranch = tg_vit_row(vit, tape->branch, span.first, C);
+        norm.out_dbranch = tg_vit_row(vit, tape->branch, span->first, C);
         norm.dls = tg_vit_grad(args->grads, vit->offsets[l - 1].ls2);
     }
-    vit->kern->norm.backward(vit->stream, &norm);
+    vit->kern->norm.backward(span->stream, &norm);
 }
 
 /* dqkv -> dspan -> dres, branch of the rows of a span */
-static tg_status before_attention_backward(tg_vit *vit, size_t l, tg_vit_span span,
+static tg_status before_attention_backward(tg_vit *vit, size_t l, const tg_vit_span *span,
                                            const tg_vit_backward_args *args)
 {
     const tg_vit_tape *tape = &vit->tape;
     TG_TRY(vit->kern->linear.backward_input(
-        vit->stream, vit->weights[l].qkv, span.rows,
-        tg_vit_row(vit, tape->dqkv, span.first, 3 * vit->config.embed_dim), tape->dspan));
+        span->stream, vit->weights[l].qkv, span->rows,
+        tg_vit_row(vit, tape->dqkv, span->first, 3 * vit->config.embed_dim), dspan_of(vit, span)));
     norm1_backward(vit, l, span, args);
     return TG_OK;
 }
 
-/* From the attention of block l down to that of the block below, span by span; then the weights. */
-static tg_status between_attentions(tg_vit *vit, size_t l, const tg_vit_backward_args *args)
+typedef struct stage {
+    size_t l;
+    const tg_vit_backward_args *args;
+} stage;
+
+/* From the attention of block l down to that of the block below. */
+static tg_status between_attentions_backward(tg_vit *vit, const tg_vit_span *span, void *user)
+{
+    const stage *s = user;
+    TG_TRY(before_attention_backward(vit, s->l, span, s->args));
+    if (s->l == 0)
+        return TG_OK;
+    return after_attention_backward(vit, s->l - 1, vit->tape.T, vit->tape.dres, span, s->args);
+}
+
+/* Weights of qkv and norm1, and the LayerScale of the block below. */
+static tg_status before_attention_weights(tg_vit *vit, size_t l, const tg_vit_backward_args *args)
 {
     const tg_vit_tape *tape = &vit->tape;
     const tg_block_offsets *at = &vit->offsets[l];
-    for (tg_vit_span s = tg_vit_span_at(vit, 0, tape->R); s.rows;
-         s = tg_vit_span_at(vit, s.first + s.rows, tape->R)) {
-        TG_TRY(before_attention_backward(vit, l, s, args));
-        if (l > 0)
-            TG_TRY(after_attention_backward(vit, l - 1, tape->T, tape->dres, s, args));
-    }
-    TG_TRY(vit->kern->linear.backward_weight(vit->stream, vit->weights[l].qkv, tape->R, tape->y,
+    gather_norm(vit, tape->R, tape->norm1_sums, at->norm1_w, at->norm1_b,
+                l > 0 ? vit->offsets[l - 1].ls2 : TG_ABSENT, args);
+    return vit->kern->linear.backward_weight(vit->stream, vit->weights[l].qkv, tape->R, tape->y,
                                              tape->dqkv, tg_vit_grad(args->grads, at->qkv_w),
                                              tg_vit_grad(args->grads, at->qkv_b),
-                                             args->accumulate));
-    if (l > 0)
-        TG_TRY(after_attention_weights(vit, l - 1, tape->R, args));
-    return TG_OK;
+                                             args->accumulate);
 }
 
 /* The last block after its attention, where only R_q rows are used. */
-static tg_status last_rows_backward(tg_vit *vit, const tg_vit_backward_args *args)
+static tg_status last_rows_backward(tg_vit *vit, const tg_vit_span *span, void *user)
+{
+    const stage *s = user;
+    return after_attention_backward(vit, s->l, vit->tape.T_q, vit->tape.dres_q, span, s->args);
+}
+
+static void report(const tg_vit_backward_args *args, size_t begin, size_t end)
+{
+    if (args->ready && end > begin)
+        args->ready(args->ready_user, begin, end - begin);
+}
+
+/* All blocks from the last down. */
+static tg_status blocks_backward(tg_vit *vit, const tg_vit_backward_args *args)
 {
     const tg_vit_tape *tape = &vit->tape;
     const size_t last = vit->config.depth - 1;
-    for (tg_vit_span s = tg_vit_span_at(vit, 0, tape->R_q); s.rows;
-         s = tg_vit_span_at(vit, s.first + s.rows, tape->R_q))
-        TG_TRY(after_attention_backward(vit, last, tape->T_q, tape->dres_q, s, args));
-    return after_attention_weights(vit, last, tape->R_q, args);
+    stage s = {.l = last, .args = args};
+    TG_TRY(tg_vit_row_wise(vit, tape->R_q, last_rows_backward, &s));
+    TG_TRY(after_attention_weights(vit, last, tape->R_q, args));
+    for (size_t l = last + 1; l-- > 0;) {
+        TG_TRY(attention_backward(vit, l, l == last ? tape->T_q : tape->T));
+        if (l == last && tape->T_q < tape->T)
+            scatter_rows(vit);
+        s.l = l;
+        TG_TRY(tg_vit_row_wise(vit, tape->R, between_attentions_backward, &s));
+        TG_TRY(before_attention_weights(vit, l, args));
+        report(args, vit->offsets[l].begin, vit->offsets[l].end);
+        if (l > 0)
+            TG_TRY(after_attention_weights(vit, l - 1, tape->R, args));
+    }
+    return TG_OK;
 }
 
 /* dprefix rows to the tokens they are made of, and to the positions that were added. */
@@ -365,27 +425,13 @@ static tg_status embed_backward(tg_vit *vit, const tg_vit_backward_args *args)
         args->accumulate);
 }
 
-static void report(const tg_vit_backward_args *args, size_t begin, size_t end)
-{
-    if (args->ready && end > begin)
-        args->ready(args->ready_user, begin, end - begin);
-}
-
 tg_status tg_vit_backward(tg_vit *vit, tg_arena *step, const tg_vit_backward_args *args)
 {
     (void)step; /* forward laid out what backward needs */
     assert(vit->trainable && vit->tape.mode == TG_VIT_TRAIN);
     TG_TRY(top_backward(vit, args));
     report(args, vit->norm_w, vit->table.elements);
-    TG_TRY(last_rows_backward(vit, args));
-    for (size_t l = vit->config.depth; l-- > 0;) {
-        size_t T_q = l + 1 == vit->config.depth ? vit->tape.T_q : vit->tape.T;
-        TG_TRY(attention_backward(vit, l, T_q));
-        if (T_q < vit->tape.T)
-            scatter_rows(vit);
-        TG_TRY(between_attentions(vit, l, args));
-        report(args, vit->offsets[l].begin, vit->offsets[l].end);
-    }
+    TG_TRY(blocks_backward(vit, args));
     TG_TRY(embed_backward(vit, args));
     report(args, 0, vit->offsets[0].begin);
     return TG_OK;

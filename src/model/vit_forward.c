@@ -41,24 +41,29 @@ static tg_status embed(tg_vit *vit, const tg_vit_input *input, float *out_x)
     return TG_OK;
 }
 
-/* A branch of one span: kept for every row where LayerScale needs it, else the start of a scratch. */
-static void *branch_of(const tg_vit *vit, void *branch, tg_vit_span span)
+/* A branch of one span: kept for every row where LayerScale needs it, else scratch. */
+static void *branch_of(const tg_vit *vit, void *branch, const tg_vit_span *span)
 {
-    return vit->config.layer_scale && vit->tape.mode == TG_VIT_TRAIN
-               ? tg_vit_row(vit, branch, span.first, vit->config.embed_dim)
-               : branch;
+    const bool kept = vit->config.layer_scale && vit->tape.mode == TG_VIT_TRAIN;
+    return tg_vit_row(vit, branch, kept ? span->first : span->scratch, vit->config.embed_dim);
+}
+
+/* What the norms of a span write and its products read. */
+static void *y_of(const tg_vit *vit, const tg_vit_span *span)
+{
+    return tg_vit_row(vit, vit->tape.y, span->scratch, vit->config.embed_dim);
 }
 
 /* Adds the feed-forward branch of the block before (if any) and normalises: y = norm1(x). */
-static void norm1(tg_vit *vit, size_t l, tg_vit_span span)
+static void norm1(tg_vit *vit, size_t l, const tg_vit_span *span)
 {
     tg_vit_tape *tape = &vit->tape;
     tg_block_tape *block = &vit->blocks[l];
     const tg_block_offsets *at = &vit->offsets[l];
-    const size_t C = vit->config.embed_dim, first = span.first * C;
-    tg_norm_forward args = {.R = span.rows,
+    const size_t C = vit->config.embed_dim, first = span->first * C;
+    tg_norm_forward args = {.R = span->rows,
                             .C = C,
-                            .row0 = span.first,
+                            .row0 = span->first,
                             .rows_per_sample = tape->T,
                             .dtype = vit->dtype,
                             .ldx = C,
@@ -68,9 +73,9 @@ static void norm1(tg_vit *vit, size_t l, tg_vit_span span)
                             .x = block->x_in + first,
                             .w = tg_vit_param(vit, at->norm1_w),
                             .b = tg_vit_param(vit, at->norm1_b),
-                            .out_y = tape->y,
-                            .out_mean = block->mean1 ? block->mean1 + span.first : NULL,
-                            .out_rstd = block->rstd1 ? block->rstd1 + span.first : NULL};
+                            .out_y = y_of(vit, span),
+                            .out_mean = block->mean1 ? block->mean1 + span->first : NULL,
+                            .out_rstd = block->rstd1 ? block->rstd1 + span->first : NULL};
     if (l > 0) {
         args.x = vit->blocks[l - 1].x_mid + first;
         args.branch = branch_of(vit, vit->blocks[l - 1].branch2, span);
@@ -78,15 +83,15 @@ static void norm1(tg_vit *vit, size_t l, tg_vit_span span)
         args.sample_scale = tg_vit_sample_scale(tape, l - 1, 1);
         args.out_x = block->x_in + first;
     }
-    vit->kern->norm.forward(vit->stream, &args);
+    vit->kern->norm.forward(span->stream, &args);
 }
 
 /* x -> y -> q,k,v of the rows of a span */
-static tg_status before_attention(tg_vit *vit, size_t l, tg_vit_span span)
+static tg_status before_attention(tg_vit *vit, size_t l, const tg_vit_span *span)
 {
     norm1(vit, l, span);
-    void *qkv = tg_vit_row(vit, vit->blocks[l].qkv, span.first, 3 * vit->config.embed_dim);
-    return vit->kern->linear.forward(vit->stream, vit->weights[l].qkv, span.rows, vit->tape.y,
+    void *qkv = tg_vit_row(vit, vit->blocks[l].qkv, span->first, 3 * vit->config.embed_dim);
+    return vit->kern->linear.forward(span->stream, vit->weights[l].qkv, span->rows, y_of(vit, span),
                                      tg_vit_param(vit, vit->offsets[l].qkv_b), qkv, vit->dtype);
 }
 
@@ -118,15 +123,15 @@ static void gather_rows(tg_vit *vit, const float *x, float *out)
 }
 
 /* x_mid = x_in + branch1; y = norm2(x_mid). `x` is the residual stream that o's rows belong to. */
-static void norm2(tg_vit *vit, size_t l, size_t T_q, const float *x, tg_vit_span span)
+static void norm2(tg_vit *vit, size_t l, size_t T_q, const float *x, const tg_vit_span *span)
 {
     tg_vit_tape *tape = &vit->tape;
     tg_block_tape *block = &vit->blocks[l];
     const tg_block_offsets *at = &vit->offsets[l];
-    const size_t C = vit->config.embed_dim, first = span.first * C;
-    const tg_norm_forward args = {.R = span.rows,
+    const size_t C = vit->config.embed_dim, first = span->first * C;
+    const tg_norm_forward args = {.R = span->rows,
                                   .C = C,
-                                  .row0 = span.first,
+                                  .row0 = span->first,
                                   .rows_per_sample = T_q,
                                   .dtype = vit->dtype,
                                   .ldx = C,
@@ -140,53 +145,57 @@ static void norm2(tg_vit *vit, size_t l, size_t T_q, const float *x, tg_vit_span
                                   .w = tg_vit_param(vit, at->norm2_w),
                                   .b = tg_vit_param(vit, at->norm2_b),
                                   .out_x = block->x_mid + first,
-                                  .out_y = tape->y,
-                                  .out_mean = block->mean2 ? block->mean2 + span.first : NULL,
-                                  .out_rstd = block->rstd2 ? block->rstd2 + span.first : NULL};
-    vit->kern->norm.forward(vit->stream, &args);
+                                  .out_y = y_of(vit, span),
+                                  .out_mean = block->mean2 ? block->mean2 + span->first : NULL,
+                                  .out_rstd = block->rstd2 ? block->rstd2 + span->first : NULL};
+    vit->kern->norm.forward(span->stream, &args);
 }
 
 /* y -> branch2 */
-static tg_status feed_forward(tg_vit *vit, size_t l, tg_vit_span span)
+static tg_status feed_forward(tg_vit *vit, size_t l, const tg_vit_span *span)
 {
     const tg_block_offsets *at = &vit->offsets[l];
     const tg_block_tape *block = &vit->blocks[l];
-    size_t kept = tg_mlp_kept_bytes(span.first, vit->config.mlp_hidden, vit->dtype);
-    const tg_mlp_forward args = {.R = span.rows,
+    const tg_mlp_forward args = {.R = span->rows,
+                                 .row0 = span->first,
                                  .gelu = vit->config.gelu,
-                                 .x = vit->tape.y,
+                                 .x = y_of(vit, span),
                                  .b1 = tg_vit_param(vit, at->fc1_b),
                                  .b2 = tg_vit_param(vit, at->fc2_b),
-                                 .out_h = block->h ? (char *)block->h + kept : NULL,
+                                 .out_h = block->h,
                                  .out_y = branch_of(vit, block->branch2, span)};
-    return vit->kern->mlp.forward(vit->stream, vit->weights[l].fc1, vit->weights[l].fc2, &args);
+    return vit->kern->mlp.forward(span->stream, vit->weights[l].fc1, vit->weights[l].fc2, &args);
 }
 
 /* o -> branch1 -> x_mid, y -> branch2 of the rows of a span; T_q rows a sample. */
 static tg_status after_attention(tg_vit *vit, size_t l, size_t T_q, const float *x,
-                                 tg_vit_span span)
+                                 const tg_vit_span *span)
 {
     const tg_block_tape *block = &vit->blocks[l];
-    TG_TRY(vit->kern->linear.forward(vit->stream, vit->weights[l].proj, span.rows,
-                                     tg_vit_row(vit, block->o, span.first, vit->config.embed_dim),
+    TG_TRY(vit->kern->linear.forward(vit->stream, vit->weights[l].proj, span->rows,
+                                     tg_vit_row(vit, block->o, span->first, vit->config.embed_dim),
                                      tg_vit_param(vit, vit->offsets[l].proj_b),
                                      branch_of(vit, block->branch1, span), vit->dtype));
     norm2(vit, l, T_q, x, span);
     return feed_forward(vit, l, span);
 }
 
-/* Between one attention and the next everything is row-wise, and goes span by span. */
+/* Between one attention and the next: the end of block l - 1 (if any) and the beginning of block l. */
+static tg_status between_attentions(tg_vit *vit, const tg_vit_span *span, void *user)
+{
+    const size_t l = *(const size_t *)user;
+    if (l > 0)
+        TG_TRY(after_attention(vit, l - 1, vit->tape.T, vit->blocks[l - 1].x_in, span));
+    return before_attention(vit, l, span);
+}
+
+/* All blocks up to the last attention, then what follows it. */
 static tg_status blocks(tg_vit *vit)
 {
     const tg_vit_tape *tape = &vit->tape;
     const size_t last = vit->config.depth - 1;
     for (size_t l = 0; l <= last; l++) {
-        for (tg_vit_span s = tg_vit_span_at(vit, 0, tape->R); s.rows;
-             s = tg_vit_span_at(vit, s.first + s.rows, tape->R)) {
-            if (l > 0)
-                TG_TRY(after_attention(vit, l - 1, tape->T, vit->blocks[l - 1].x_in, s));
-            TG_TRY(before_attention(vit, l, s));
-        }
+        TG_TRY(tg_vit_row_wise(vit, tape->R, between_attentions, &l));
         TG_TRY(attention(vit, l));
     }
     const float *x = vit->blocks[last].x_in;
@@ -194,7 +203,8 @@ static tg_status blocks(tg_vit *vit)
         gather_rows(vit, x, tape->x_gathered);
         x = tape->x_gathered;
     }
-    return after_attention(vit, last, tape->T_q, x, (tg_vit_span){0, tape->R_q});
+    const tg_vit_span all = {.stream = vit->stream, .rows = tape->R_q};
+    return after_attention(vit, last, tape->T_q, x, &all);
 }
 
 /* Final norm of the head tokens: x_out = x_mid + branch2, y_final[t] = norm(x_out of token t). */

@@ -85,6 +85,9 @@ static void layout_backward(const tg_vit_config *config, tg_dtype dtype, placer 
     tape->g = take(place, hidden, 1);
     tape->dh = take(place, hidden, 1);
     tape->dqkv = take(place, R * 3 * C, element);
+    const size_t chunks = (R + TG_NORM_CHUNK - 1) / TG_NORM_CHUNK;
+    tape->norm1_sums = take(place, chunks * 3 * C, 4);
+    tape->norm2_sums = take(place, chunks * 3 * C, 4);
     tape->dpooled = take(place, tape->B * C, 4);
     tape->dfeature = take(place, tape->B * C, 4);
     tape->dlogits = take(place, tape->B * config->num_classes, element);

@@ -59,6 +59,7 @@ typedef struct tg_vit_tape {
     void *dy;                  /* [R,C] gradient of o, and of y_final */
     void *g, *dh;              /* [R,F] of the feed-forward's weight gradients */
     void *dqkv;                /* [R,3C] */
+    float *norm1_sums, *norm2_sums; /* [chunks of R][3][C] for the parameters of norms */
     float *dpooled, *dfeature; /* [B,C] */
     void *dlogits;             /* [B,K] compute dtype */
     float *dprefix;            /* [prefix,C] */
@@ -93,18 +94,18 @@ static inline size_t tg_vit_head_tokens(const tg_vit_config *config)
 bool tg_vit_layout(const tg_vit_config *config, size_t B, tg_dtype dtype, tg_vit_mode mode,
                    tg_arena *arena, tg_vit_tape *out_tape, tg_block_tape *out_blocks);
 
-/* Row-wise stages run span by span over R rows: rows [first, first + rows). */
+/* Row-wise stages run on spans of rows [first, first + rows) of R. A thread's spans share the scratch
+ * that begins at row `scratch` of its arrays. */
 typedef struct tg_vit_span {
-    size_t first, rows;
+    tg_stream *stream;
+    size_t first, rows, scratch;
 } tg_vit_span;
 
-/* The span that begins at row `first` of R; after the last one `rows` is 0. */
-static inline tg_vit_span tg_vit_span_at(const tg_vit *vit, size_t first, size_t R)
-{
-    size_t most = vit->kern->span_rows * (size_t)(vit->stream ? tg_stream_threads(vit->stream) : 1);
-    size_t left = R - first;
-    return (tg_vit_span){first, most && most < left ? most : left};
-}
+typedef tg_status (*tg_vit_span_body)(tg_vit *vit, const tg_vit_span *span, void *user);
+
+/* Runs a row-wise stage on all R rows: each thread takes its rows span by span, and threads wait for
+ * one another only at the end. */
+tg_status tg_vit_row_wise(tg_vit *vit, size_t R, tg_vit_span_body body, void *user) TG_MUST_CHECK;
 
 /* Row `row` of an array in the compute dtype. */
 static inline void *tg_vit_row(const tg_vit *vit, const void *array, size_t row, size_t columns)

@@ -21,6 +21,7 @@ struct tg_trace {
 };
 
 static _Thread_local slot *current;
+static _Thread_local tg_trace *attached;
 
 tg_status tg_trace_new(int threads, size_t ring_spans, tg_trace **out)
 {
@@ -57,10 +58,21 @@ void tg_trace_free(tg_trace *trace)
     free(trace);
 }
 
+tg_trace *tg_trace_attached(void)
+{
+    return attached;
+}
+
+int tg_trace_threads(const tg_trace *trace)
+{
+    return trace->threads;
+}
+
 void tg_trace_attach(tg_trace *trace, int thread)
 {
     assert(!trace || (thread >= 0 && thread < trace->threads));
     current = trace ? &trace->slots[thread] : NULL;
+    attached = trace;
 }
 
 int64_t tg_trace_begin(void)
@@ -99,7 +111,7 @@ void tg_trace_end(const tg_trace_key *key, int64_t begin_ns, double flops, doubl
     int64_t end_ns = tg_clock_ns();
     tg_trace_totals *total = entry_of(s->totals, &s->key_count, key);
     total->calls++;
-    total->ns += end_ns - begin_ns;
+    total->ns += (end_ns - begin_ns) / (key->threads > 1 ? key->threads : 1);
     total->flops += flops;
     total->bytes += bytes;
     if (s->ring_size)

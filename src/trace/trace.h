@@ -1,7 +1,8 @@
 /* trace.h - where the time goes: spans added up per key and thread, the last ones kept in a ring.
  *
  * A key is a name ("linear_forward") and a shape, which tells apart calls of one name whose work
- * differs. A thread that is attached to a trace records; one that is not records nothing and pays
+ * differs. Spans of threads that work side by side count their share of the time, so that sums over
+ * threads are time that passed. A thread that is attached to a trace records; one that is not records nothing and pays
  * one thread-local load per begin and per end.
  *
  *   int64_t begin = tg_trace_begin();
@@ -32,6 +33,7 @@ typedef struct tg_trace tg_trace;
 typedef struct tg_trace_key {
     const char *name;                  /* borrowed for the trace's life; compared by its letters */
     size_t shape[TG_TRACE_DIMENSIONS]; /* unused ones 0 */
+    int threads; /* that run such spans side by side, each counting its share of the time; 0 as 1 */
 } tg_trace_key;
 
 typedef struct tg_trace_totals {
@@ -53,6 +55,11 @@ void tg_trace_free(tg_trace *trace);
 
 /* This thread records as thread number `thread` from now on; NULL detaches it. */
 void tg_trace_attach(tg_trace *trace, int thread);
+
+/* What this thread records to, or NULL; a thread that starts others attaches them to it. */
+tg_trace *tg_trace_attached(void);
+/* Threads that the trace has room for. */
+int tg_trace_threads(const tg_trace *trace);
 
 /* Now, or 0 when this thread is not attached. */
 int64_t tg_trace_begin(void);

@@ -242,7 +242,7 @@ static tg_status run_profile(bench *b, tg_bench_profile *out)
     tg_status status = TG_OK;
     if (!o->profile)
         return TG_OK;
-    TG_TRY(tg_trace_new(1, 0, &trace));
+    TG_TRY(tg_trace_new(tg_stream_threads(b->stream), 0, &trace));
     for (int64_t i = 0; i < o->steps; i++) {
         tg_trace_attach(trace, 0);
         int64_t start = tg_clock_ns();

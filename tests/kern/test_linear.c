@@ -151,19 +151,20 @@ static void mlp_free(mlp *m)
         tg_buffer_free(all[i]);
 }
 
-/* Backward in two spans where there are rows enough, then the weights' gradients at once. */
+/* Backward in spans of rows, then the weights' gradients at once. */
 static void run_mlp_backward(const tg_kern *kern, tg_stream *stream, mlp *m, tg_weight *w1,
                              tg_weight *w2)
 {
-    size_t element = tg_dtype_bytes(m->dtype);
-    for (size_t r = 0; r < m->R; r += TG_MLP_SPAN) {
-        size_t kept = tg_mlp_kept_bytes(r, m->F, m->dtype), row = r * m->C * element;
-        tg_mlp_backward rows = {.R = m->R - r < TG_MLP_SPAN ? m->R - r : TG_MLP_SPAN,
+    enum { SPAN = 96 };
+    for (size_t r = 0; r < m->R; r += SPAN) {
+        size_t row = r * m->C * tg_dtype_bytes(m->dtype);
+        tg_mlp_backward rows = {.R = m->R - r < SPAN ? m->R - r : SPAN,
+                                .row0 = r,
                                 .gelu = m->gelu,
-                                .h = (char *)m->h.data + kept,
+                                .h = m->h.data,
                                 .dy = (char *)m->dy.data + row,
-                                .out_g = (char *)m->g.data + kept,
-                                .out_dh = (char *)m->dh.data + kept,
+                                .out_g = m->g.data,
+                                .out_dh = m->dh.data,
                                 .out_dx = (char *)m->dx.data + row};
         assert_ok(kern->mlp.backward(stream, w1, w2, &rows));
     }

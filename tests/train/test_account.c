@@ -116,7 +116,7 @@ static void compare_tables(tg_dtype dtype, bool attach)
     tg_trace *trace;
     outcome plain, timed;
     train(tg_kern_select(stream), dtype, &plain);
-    assert_ok(tg_trace_new(1, 0, &trace));
+    assert_ok(tg_trace_new(tg_stream_threads(stream), 0, &trace));
     tg_trace_attach(attach ? trace : NULL, 0);
     train(&traced, dtype, &timed);
     tg_trace_attach(NULL, 0);
@@ -161,7 +161,7 @@ static void test_account_has_every_product(void **state)
     tg_trace_totals totals[TG_TRACE_KEYS];
     tg_trace *trace;
     outcome done;
-    assert_ok(tg_trace_new(1, 0, &trace));
+    assert_ok(tg_trace_new(tg_stream_threads(stream), 0, &trace));
     tg_trace_attach(trace, 0);
     train(&traced, TG_F32, &done);
     tg_trace_attach(NULL, 0);

@@ -151,6 +151,7 @@ tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out)
     if (!stream)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a stream");
     stream->threads = threads;
+    stream->siblings = 1;
     stream->level = level;
     tg_status status;
     TG_TRY_GOTO(tg_stream_adopt(stream), close_stream);
@@ -172,11 +173,12 @@ void tg_stream_close(tg_stream *stream)
 {
     if (!stream)
         return;
+    tg_stream_parts_free(stream);
     if (stream->products_free)
         stream->products_free(stream->products);
     if (stream->dnnl)
         dnnl_stream_destroy(stream->dnnl);
-    if (stream->engine)
+    if (stream->engine && stream->siblings == 1)
         dnnl_engine_destroy(stream->engine);
     for (int i = 0; i < TG_STREAM_SLOTS; i++)
         free(stream->scratch[i]);

@@ -12,6 +12,8 @@
 
 struct tg_stream {
     int threads;
+    int siblings;            /* 1, or the parts of the stream that this one is a part of */
+    struct tg_stream **parts; /* [threads], made by the first tg_stream_share; NULL before */
     tg_cpu_level level;
     const void *host; /* an address that belongs to the thread it works for */
     dnnl_engine_t engine;
@@ -23,6 +25,9 @@ struct tg_stream {
 };
 
 void tg_stream_enter(const tg_stream *stream);
+
+/* Frees what tg_stream_share made. */
+void tg_stream_parts_free(tg_stream *stream);
 
 /* Turns a oneDNN status into ours, with what was attempted. */
 tg_status tg_dnnl_status(dnnl_status_t status, const char *what);

@@ -53,12 +53,11 @@ static void backward_piece(void *user, size_t begin, size_t end)
     }
 }
 
-/* Adds the partial sums of all chunks to gradient number `which`, in order of the chunks. */
-static void add_partials(const backward_job *job, size_t chunks, size_t which, float *out)
+/* Adds gradient number `which` of all chunks, in their order. */
+static void add_partials(const float *partials, size_t chunks, size_t C, size_t which, float *out)
 {
-    const size_t C = job->args->C;
     for (size_t chunk = 0; out && chunk < chunks; chunk++) {
-        const float *partial = job->partials + (chunk * 3 + which) * C;
+        const float *partial = partials + (chunk * 3 + which) * C;
         for (size_t c = 0; c < C; c++)
             out[c] += partial[c];
     }
@@ -68,6 +67,17 @@ static void zero_gradient(float *out, size_t C)
 {
     if (out)
         memset(out, 0, C * sizeof *out);
+}
+
+void tg_cpu_norm_gather(tg_stream *stream, const tg_norm_gather *args)
+{
+    float *const out[3] = {args->dw, args->db, args->dls};
+    (void)stream;
+    for (size_t which = 0; which < 3; which++) {
+        if (!args->accumulate)
+            zero_gradient(out[which], args->C);
+        add_partials(args->sums, args->chunks, args->C, which, out[which]);
+    }
 }
 
 void tg_cpu_norm_backward(tg_stream *stream, const tg_norm_backward *args)
@@ -80,6 +90,11 @@ void tg_cpu_norm_backward(tg_stream *stream, const tg_norm_backward *args)
     if (args->dy) {
         job.wanted.dw = args->dw;
         job.wanted.db = args->db;
+    }
+    if (args->out_sums) {
+        job.partials = args->out_sums;
+        tg_parallel(stream, (args->R + TG_NORM_CHUNK - 1) / TG_NORM_CHUNK, 1, backward_piece, &job);
+        return;
     }
     if (!args->accumulate) {
         zero_gradient(job.wanted.dw, C);
@@ -95,8 +110,8 @@ void tg_cpu_norm_backward(tg_stream *stream, const tg_norm_backward *args)
         size_t chunks = (args->R - job.first + TG_NORM_CHUNK - 1) / TG_NORM_CHUNK;
         chunks = chunks < CHUNKS_MAX ? chunks : CHUNKS_MAX;
         tg_parallel(stream, chunks, 1, backward_piece, &job);
-        add_partials(&job, chunks, 0, job.wanted.dw);
-        add_partials(&job, chunks, 1, job.wanted.db);
-        add_partials(&job, chunks, 2, job.wanted.dls);
+        add_partials(job.partials, chunks, C, 0, job.wanted.dw);
+        add_partials(job.partials, chunks, C, 1, job.wanted.db);
+        add_partials(job.partials, chunks, C, 2, job.wanted.dls);
     }
 }

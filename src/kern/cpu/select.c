@@ -2,7 +2,7 @@
 
 static const tg_kern table = {
     .name = "cpu",
-    .span_rows = TG_MLP_SPAN,
+    .span_rows = 256,
     .linear =
         {
             .weight_new = tg_cpu_weight_new,
@@ -23,6 +23,7 @@ static const tg_kern table = {
         {
             .forward = tg_cpu_norm_forward,
             .backward = tg_cpu_norm_backward,
+            .gather = tg_cpu_norm_gather,
         },
     .attention =
         {

@@ -68,7 +68,7 @@ static void forward_piece(const tg_weight *w1, const tg_weight *w2, const tg_mlp
                                .out = g,
                                .ldo = F,
                                .gelu = args->gelu,
-                               .m0 = first,
+                               .m0 = args->row0 + first,
                                .kept = args->out_h};
     const tg_amx_product down = {.M = rows,
                                  .K = F,
@@ -117,7 +117,7 @@ static void backward_piece(const tg_weight *w1, const tg_weight *w2, const tg_ml
                                      .out = dh,
                                      .ldo = F,
                                      .gelu = args->gelu,
-                                     .m0 = first,
+                                     .m0 = args->row0 + first,
                                      .h = args->h,
                                      .pairs_out = args->out_dh,
                                      .pairs_g = args->out_g};

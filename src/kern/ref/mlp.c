@@ -49,7 +49,7 @@ tg_status tg_ref_mlp_forward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
         hidden_row(w1, args, r, row);
         for (size_t f = 0; f < F; f++) {
             if (args->out_h)
-                tg_element_store(args->out_h, w1->compute, r * F + f, row[f]);
+                tg_element_store(args->out_h, w1->compute, (args->row0 + r) * F + f, row[f]);
             row[f] = tg_element_round(gelu(args->gelu, row[f]), w1->compute);
         }
         for (size_t c = 0; c < C; c++) {
@@ -67,14 +67,16 @@ tg_status tg_ref_mlp_backward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
 {
     const size_t R = args->R, F = w1->out_features;
     const tg_dtype dtype = w1->compute;
-    TG_TRY(tg_ref_linear_backward_input(stream, w2, R, args->dy, args->out_dh));
+    const size_t first = args->row0 * F;
+    char *dh = (char *)args->out_dh + first * tg_dtype_bytes(dtype);
+    TG_TRY(tg_ref_linear_backward_input(stream, w2, R, args->dy, dh));
     for (size_t i = 0; i < R * F; i++) {
-        double h = tg_element_load(args->h, dtype, i);
-        double dg = tg_element_load(args->out_dh, dtype, i);
-        tg_element_store(args->out_g, dtype, i, gelu(args->gelu, h));
-        tg_element_store(args->out_dh, dtype, i, dg * gelu_slope(args->gelu, h));
+        double h = tg_element_load(args->h, dtype, first + i);
+        double dg = tg_element_load(dh, dtype, i);
+        tg_element_store(args->out_g, dtype, first + i, gelu(args->gelu, h));
+        tg_element_store(dh, dtype, i, dg * gelu_slope(args->gelu, h));
     }
-    return tg_ref_linear_backward_input(stream, w1, R, args->out_dh, args->out_dx);
+    return tg_ref_linear_backward_input(stream, w1, R, dh, args->out_dx);
 }
 
 tg_status tg_ref_mlp_backward_weights(tg_stream *stream, tg_weight *w1, tg_weight *w2,

@@ -89,26 +89,57 @@ static void y_again(const tg_norm_backward *args, size_t r)
                              (args->b ? args->b[c] : 0));
 }
 
-static void parameter_gradients(const tg_norm_backward *args, size_t c)
+/* Sums for dw, db, dls [3][C] of rows [first, end), column c. */
+static void column_sums(const tg_norm_backward *args, size_t c, size_t first, size_t end,
+                        double out[3])
 {
-    double dw = 0, db = 0, dls = 0;
-    for (size_t r = 0; r < args->R; r++) {
+    out[0] = out[1] = out[2] = 0;
+    for (size_t r = first; r < end; r++) {
         if (args->dy) {
             double dy = tg_element_load(args->dy, args->dtype, r * args->ldy + c);
-            db += dy;
-            dw += dy * normalised(args, r, c);
+            out[0] += dy * normalised(args, r, c);
+            out[1] += dy;
         }
         if (args->dls)
-            dls += sample_factor(args->sample_scale, args->row0 + r, args->rows_per_sample) *
-                   tg_element_load(args->branch, args->dtype, r * args->ldb + c) *
-                   args->dres[r * args->ldx + c];
+            out[2] += sample_factor(args->sample_scale, args->row0 + r, args->rows_per_sample) *
+                      tg_element_load(args->branch, args->dtype, r * args->ldb + c) *
+                      args->dres[r * args->ldx + c];
     }
-    if (args->dy && args->dw)
-        tg_element_sum(&args->dw[c], dw, args->accumulate);
-    if (args->dy && args->db)
-        tg_element_sum(&args->db[c], db, args->accumulate);
-    if (args->dls)
-        tg_element_sum(&args->dls[c], dls, args->accumulate);
+}
+
+static void parameter_gradients(const tg_norm_backward *args, size_t c)
+{
+    double sums[3];
+    float *const out[3] = {args->dy ? args->dw : NULL, args->dy ? args->db : NULL, args->dls};
+    column_sums(args, c, 0, args->R, sums);
+    for (size_t which = 0; which < 3; which++)
+        if (out[which])
+            tg_element_sum(&out[which][c], sums[which], args->accumulate);
+}
+
+static void chunk_sums(const tg_norm_backward *args, size_t c)
+{
+    double sums[3];
+    for (size_t first = 0; first < args->R; first += TG_NORM_CHUNK) {
+        size_t end = first + TG_NORM_CHUNK < args->R ? first + TG_NORM_CHUNK : args->R;
+        column_sums(args, c, first, end, sums);
+        for (size_t which = 0; which < 3; which++)
+            args->out_sums[(first / TG_NORM_CHUNK * 3 + which) * args->C + c] = (float)sums[which];
+    }
+}
+
+void tg_ref_norm_gather(tg_stream *stream, const tg_norm_gather *args)
+{
+    float *const out[3] = {args->dw, args->db, args->dls};
+    (void)stream;
+    for (size_t i = 0; i < 3 * args->C; i++) {
+        size_t which = i / args->C, c = i % args->C;
+        double sum = 0;
+        for (size_t chunk = 0; chunk < args->chunks; chunk++)
+            sum += args->sums[(chunk * 3 + which) * args->C + c];
+        if (out[which])
+            tg_element_sum(&out[which][c], sum, args->accumulate);
+    }
 }
 
 void tg_ref_norm_backward(tg_stream *stream, const tg_norm_backward *args)
@@ -127,5 +158,5 @@ void tg_ref_norm_backward(tg_stream *stream, const tg_norm_backward *args)
                              s * (args->ls ? args->ls[c] : 1) * args->dres[r * args->ldx + c]);
     }
     for (size_t c = 0; c < args->C; c++)
-        parameter_gradients(args, c);
+        (args->out_sums ? chunk_sums : parameter_gradients)(args, c);
 }

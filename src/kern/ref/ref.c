@@ -22,6 +22,7 @@ static const tg_kern table = {
         {
             .forward = tg_ref_norm_forward,
             .backward = tg_ref_norm_backward,
+            .gather = tg_ref_norm_gather,
         },
     .attention =
         {

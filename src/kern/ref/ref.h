@@ -36,6 +36,7 @@ tg_status tg_ref_mlp_backward_weights(tg_stream *stream, tg_weight *w1, tg_weigh
                                        const tg_mlp_weights *args);
 void tg_ref_norm_forward(tg_stream *stream, const tg_norm_forward *args);
 void tg_ref_norm_backward(tg_stream *stream, const tg_norm_backward *args);
+void tg_ref_norm_gather(tg_stream *stream, const tg_norm_gather *args);
 tg_status tg_ref_attention_forward(tg_stream *stream, const tg_attention_shape *s, const void *qkv,
                                    void *out_o, float *out_lse);
 tg_status tg_ref_attention_backward(tg_stream *stream, const tg_attention_shape *s, const void *qkv,
