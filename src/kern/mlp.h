@@ -25,29 +25,29 @@
 typedef enum tg_gelu { TG_GELU_EXACT, TG_GELU_TANH } tg_gelu;
 
 typedef struct tg_mlp_forward {
-    size_t R;            /* rows */
-    size_t row0;         /* number of the first row */
+    size_t R;    /* rows */
+    size_t row0; /* number of the first row */
     tg_gelu gelu;
-    const void *x;       /* [R,C] compute dtype */
-    const float *b1;     /* [F] or NULL */
-    const float *b2;     /* [C] or NULL */
-    void *out_h;         /* [R,F] compute dtype in the device's layout, or NULL */
-    void *out_y;         /* [R,C] compute dtype */
+    const void *x;   /* [R,C] compute dtype */
+    const float *b1; /* [F] or NULL */
+    const float *b2; /* [C] or NULL */
+    void *out_h;     /* [R,F] compute dtype in the device's layout, or NULL */
+    void *out_y;     /* [R,C] compute dtype */
 } tg_mlp_forward;
 
 typedef struct tg_mlp_backward {
     size_t R, row0;
     tg_gelu gelu;
-    const void *h;       /* kept by forward */
-    const void *dy;      /* [R,C] */
+    const void *h;        /* kept by forward */
+    const void *dy;       /* [R,C] */
     void *out_g, *out_dh; /* [R,F] in the device's layout */
-    void *out_dx;        /* [R,C] */
+    void *out_dx;         /* [R,C] */
 } tg_mlp_backward;
 
 typedef struct tg_mlp_weights {
     size_t R;
-    const void *x, *dy;  /* [R,C] */
-    const void *g, *dh;  /* of backward */
+    const void *x, *dy;           /* [R,C] */
+    const void *g, *dh;           /* of backward */
     float *dw1, *db1, *dw2, *db2; /* fp32 gradients; db may be NULL */
     bool accumulate;
 } tg_mlp_weights;

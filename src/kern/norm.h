@@ -37,20 +37,20 @@ enum { TG_NORM_CHUNK = 128 };
 
 typedef struct tg_norm_forward {
     size_t R, C;
-    size_t row0;               /* number of the first row */
-    size_t rows_per_sample;    /* > 0; rows r*rows_per_sample .. belong to sample r */
+    size_t row0;            /* number of the first row */
+    size_t rows_per_sample; /* > 0; rows r*rows_per_sample .. belong to sample r */
     tg_dtype dtype;
-    size_t ldx;                /* of x and out_x; >= C */
-    size_t ldb;                /* of branch; >= C */
-    size_t ldy;                /* of y; >= C */
+    size_t ldx; /* of x and out_x; >= C */
+    size_t ldb; /* of branch; >= C */
+    size_t ldy; /* of y; >= C */
     float eps;
     const float *x;
-    const void *branch;        /* or NULL */
-    const float *ls;           /* [C] or NULL */
-    const float *sample_scale; /* [samples] or NULL */
-    const float *w, *b;        /* [C] or NULL */
-    float *out_x;              /* needed when branch is given, else may be NULL */
-    void *out_y;               /* or NULL */
+    const void *branch;         /* or NULL */
+    const float *ls;            /* [C] or NULL */
+    const float *sample_scale;  /* [samples] or NULL */
+    const float *w, *b;         /* [C] or NULL */
+    float *out_x;               /* needed when branch is given, else may be NULL */
+    void *out_y;                /* or NULL */
     float *out_mean, *out_rstd; /* [R] or NULL */
 } tg_norm_forward;
 
@@ -82,8 +82,8 @@ typedef struct tg_norm_backward {
 
 typedef struct tg_norm_gather {
     size_t chunks, C;
-    const float *sums;         /* [chunks][3][C] */
-    float *dw, *db, *dls;      /* [C] or NULL */
+    const float *sums;    /* [chunks][3][C] */
+    float *dw, *db, *dls; /* [C] or NULL */
     bool accumulate;
 } tg_norm_gather;
 

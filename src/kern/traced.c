@@ -24,14 +24,17 @@ static double product(size_t a, size_t b)
 }
 
 /* Ends a span of a row operation on `bytes_each` bytes for each of rows x width elements. */
-static void end_rows(const tg_stream *stream, const char *name, int64_t begin, size_t rows, size_t width, size_t bytes_each)
+static void end_rows(const tg_stream *stream, const char *name, int64_t begin, size_t rows,
+                     size_t width, size_t bytes_each)
 {
-    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name, .shape = {rows, width}};
+    const tg_trace_key key = {
+        .threads = tg_stream_siblings(stream), .name = name, .shape = {rows, width}};
     tg_trace_end(&key, begin, 0, product(rows, width) * (double)bytes_each);
 }
 
 /* The same for sweeps over n elements, whose lengths are not told apart. */
-static void end_sweep(const tg_stream *stream, const char *name, int64_t begin, size_t n, size_t bytes_each)
+static void end_sweep(const tg_stream *stream, const char *name, int64_t begin, size_t n,
+                      size_t bytes_each)
 {
     const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name};
     tg_trace_end(&key, begin, 0, product(n, bytes_each));
@@ -77,10 +80,12 @@ static tg_status weight_refresh(tg_stream *stream, tg_weight *weight, const floa
     return status;
 }
 
-static void end_linear(const tg_stream *stream, const char *name, int64_t begin, const tg_weight *weight, size_t R)
+static void end_linear(const tg_stream *stream, const char *name, int64_t begin,
+                       const tg_weight *weight, size_t R)
 {
     const size_t in = weight->in_features, out = weight->out_features;
-    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name, .shape = {R, in, out}};
+    const tg_trace_key key = {
+        .threads = tg_stream_siblings(stream), .name = name, .shape = {R, in, out}};
     tg_trace_end(&key, begin, 2 * (double)R * product(in, out), 0);
 }
 
@@ -114,11 +119,12 @@ static tg_status linear_backward_weight(tg_stream *stream, tg_weight *weight, si
     return status;
 }
 
-static void end_mlp(const tg_stream *stream, const char *name, int64_t begin, const tg_weight *w1, size_t R,
-                    unsigned products)
+static void end_mlp(const tg_stream *stream, const char *name, int64_t begin, const tg_weight *w1,
+                    size_t R, unsigned products)
 {
     const size_t C = w1->in_features, F = w1->out_features;
-    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name, .shape = {R, C, F}};
+    const tg_trace_key key = {
+        .threads = tg_stream_siblings(stream), .name = name, .shape = {R, C, F}};
     tg_trace_end(&key, begin, 2.0 * products * (double)R * product(C, F), 0);
 }
 
@@ -183,11 +189,12 @@ static void norm_backward(tg_stream *stream, const tg_norm_backward *args)
     end_rows(stream, "norm_backward", begin, args->R, args->C, bytes);
 }
 
-static void end_attention(const tg_stream *stream, const char *name, int64_t begin, const tg_attention_shape *s,
-                          unsigned products)
+static void end_attention(const tg_stream *stream, const char *name, int64_t begin,
+                          const tg_attention_shape *s, unsigned products)
 {
     const size_t C = s->H * s->D;
-    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name, .shape = {s->B, s->T_q, s->T, C}};
+    const tg_trace_key key = {
+        .threads = tg_stream_siblings(stream), .name = name, .shape = {s->B, s->T_q, s->T, C}};
     tg_trace_end(&key, begin, 2.0 * products * product(s->B, C) * product(s->T_q, s->T), 0);
 }
 
@@ -213,7 +220,8 @@ static tg_status attention_backward(tg_stream *stream, const tg_attention_shape 
 static void patch(tg_stream *stream, const tg_patch_shape *shape, const float *image,
                   void *out_patches)
 {
-    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = "patch",
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream),
+                              .name = "patch",
                               .shape = {shape->B, shape->S_h, shape->S_w, shape->P}};
     int64_t begin = tg_trace_begin();
     inner(stream)->patch.forward(stream, shape, image, out_patches);
@@ -222,10 +230,12 @@ static void patch(tg_stream *stream, const tg_patch_shape *shape, const float *i
                      (double)(sizeof(float) + tg_dtype_bytes(shape->dtype)));
 }
 
-static void end_tokens(const tg_stream *stream, const char *name, int64_t begin, const tg_tokens_shape *s)
+static void end_tokens(const tg_stream *stream, const char *name, int64_t begin,
+                       const tg_tokens_shape *s)
 {
     const size_t T = s->prefix_count + s->N;
-    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name, .shape = {s->B, T, s->C}};
+    const tg_trace_key key = {
+        .threads = tg_stream_siblings(stream), .name = name, .shape = {s->B, T, s->C}};
     tg_trace_end(&key, begin, 0,
                  product(s->B, s->C) *
                      (product(T, sizeof(float)) + product(s->N, tg_dtype_bytes(s->dtype))));
@@ -249,9 +259,11 @@ static void tokens_assemble_backward(tg_stream *stream, const tg_tokens_shape *s
     end_tokens(stream, "tokens_assemble_backward", begin, shape);
 }
 
-static void end_mean(const tg_stream *stream, const char *name, int64_t begin, size_t B, size_t T, size_t C, double rows)
+static void end_mean(const tg_stream *stream, const char *name, int64_t begin, size_t B, size_t T,
+                     size_t C, double rows)
 {
-    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name, .shape = {B, T, C}};
+    const tg_trace_key key = {
+        .threads = tg_stream_siblings(stream), .name = name, .shape = {B, T, C}};
     tg_trace_end(&key, begin, 0, rows * product(B, C) * sizeof(float));
 }
 
@@ -268,7 +280,8 @@ static void tokens_mean_backward(tg_stream *stream, size_t B, size_t T, size_t C
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->tokens.mean_backward(stream, B, T, C, first, d_out, dres, dres_zero);
-    end_mean(stream, "mean_backward", begin, B, T, C, dres_zero ? (double)T : 2 * (double)(T - first));
+    end_mean(stream, "mean_backward", begin, B, T, C,
+             dres_zero ? (double)T : 2 * (double)(T - first));
 }
 
 static void tokens_from_f32(tg_stream *stream, size_t n, const float *x, tg_dtype dtype, void *out)
@@ -286,8 +299,8 @@ static void tokens_to_f32(tg_stream *stream, size_t n, const void *x, tg_dtype d
 }
 
 /* Two arrays are read; the gradient is written, and read first where it is added to. */
-static void end_loss(const tg_stream *stream, const char *name, int64_t begin, size_t B, size_t K, const float *out_d,
-                     bool accumulate)
+static void end_loss(const tg_stream *stream, const char *name, int64_t begin, size_t B, size_t K,
+                     const float *out_d, bool accumulate)
 {
     size_t arrays = 2 + (out_d ? 1 : 0) + (out_d && accumulate ? 1 : 0);
     end_rows(stream, name, begin, B, K, arrays * sizeof(float));

@@ -346,8 +346,7 @@ static tg_status before_attention_weights(tg_vit *vit, size_t l, const tg_vit_ba
                 l > 0 ? vit->offsets[l - 1].ls2 : TG_ABSENT, args);
     return vit->kern->linear.backward_weight(vit->stream, vit->weights[l].qkv, tape->R, tape->y,
                                              tape->dqkv, tg_vit_grad(args->grads, at->qkv_w),
-                                             tg_vit_grad(args->grads, at->qkv_b),
-                                             args->accumulate);
+                                             tg_vit_grad(args->grads, at->qkv_b), args->accumulate);
 }
 
 /* The last block after its attention, where only R_q rows are used. */

@@ -52,17 +52,17 @@ typedef struct tg_vit_tape {
     void *y;             /* [R,C] what norm1 wrote; forward uses one span of it */
     void *branch;        /* [R,C] feed-forward branch or its gradient; forward: one span */
     /* backward only */
-    void *y_mid;               /* [R,C] what norm2 wrote */
-    void *branch_mid;          /* [R,C] gradient of the attention branch */
-    void *dspan;               /* [span,C] gradient of y or y_mid */
-    float *dres, *dres_q;      /* [R,C], [R_q,C] (the same memory when T_q = T) */
-    void *dy;                  /* [R,C] gradient of o, and of y_final */
-    void *g, *dh;              /* [R,F] of the feed-forward's weight gradients */
-    void *dqkv;                /* [R,3C] */
+    void *y_mid;                    /* [R,C] what norm2 wrote */
+    void *branch_mid;               /* [R,C] gradient of the attention branch */
+    void *dspan;                    /* [span,C] gradient of y or y_mid */
+    float *dres, *dres_q;           /* [R,C], [R_q,C] (the same memory when T_q = T) */
+    void *dy;                       /* [R,C] gradient of o, and of y_final */
+    void *g, *dh;                   /* [R,F] of the feed-forward's weight gradients */
+    void *dqkv;                     /* [R,3C] */
     float *norm1_sums, *norm2_sums; /* [chunks of R][3][C] for the parameters of norms */
-    float *dpooled, *dfeature; /* [B,C] */
-    void *dlogits;             /* [B,K] compute dtype */
-    float *dprefix;            /* [prefix,C] */
+    float *dpooled, *dfeature;      /* [B,C] */
+    void *dlogits;                  /* [B,K] compute dtype */
+    float *dprefix;                 /* [prefix,C] */
 } tg_vit_tape;
 
 struct tg_vit {

@@ -24,10 +24,9 @@ static tg_status part_new(const tg_stream *stream, tg_stream **out)
     part->siblings = stream->threads;
     part->level = stream->level;
     part->engine = stream->engine; /* borrowed */
-    *out = part; /* the caller closes it when what follows fails */
-    return tg_dnnl_status(
-        dnnl_stream_create(&part->dnnl, part->engine, dnnl_stream_default_flags),
-        "open a part of a stream");
+    *out = part;                   /* the caller closes it when what follows fails */
+    return tg_dnnl_status(dnnl_stream_create(&part->dnnl, part->engine, dnnl_stream_default_flags),
+                          "open a part of a stream");
 }
 
 static tg_status make_parts(tg_stream *stream)

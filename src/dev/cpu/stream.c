@@ -22,9 +22,9 @@ static _Thread_local int team_tried = 1;
 
 tg_status tg_dnnl_status(dnnl_status_t status, const char *what)
 {
-    static const char *const causes[] = {"success", "out of memory", "invalid arguments",
-                                         "not implemented for this shape", "iterator ends",
-                                         "runtime error", "not required"};
+    static const char *const causes[] = {
+        "success",       "out of memory", "invalid arguments", "not implemented for this shape",
+        "iterator ends", "runtime error", "not required"};
     if (status == dnnl_success)
         return TG_OK;
     const char *cause = (unsigned)status < 7 ? causes[status] : "unknown error";
@@ -158,10 +158,10 @@ tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out)
     TG_TRY_GOTO(fix_cap(level), close_stream);
     TG_TRY_GOTO(tg_dnnl_status(dnnl_engine_create(&stream->engine, dnnl_cpu, 0), "open the CPU"),
                 close_stream);
-    TG_TRY_GOTO(tg_dnnl_status(dnnl_stream_create(&stream->dnnl, stream->engine,
-                                                  dnnl_stream_default_flags),
-                               "open a stream"),
-                close_stream);
+    TG_TRY_GOTO(
+        tg_dnnl_status(dnnl_stream_create(&stream->dnnl, stream->engine, dnnl_stream_default_flags),
+                       "open a stream"),
+        close_stream);
     *out = stream;
     return TG_OK;
 close_stream:

@@ -12,7 +12,7 @@
 
 struct tg_stream {
     int threads;
-    int siblings;            /* 1, or the parts of the stream that this one is a part of */
+    int siblings;             /* 1, or the parts of the stream that this one is a part of */
     struct tg_stream **parts; /* [threads], made by the first tg_stream_share; NULL before */
     tg_cpu_level level;
     const void *host; /* an address that belongs to the thread it works for */

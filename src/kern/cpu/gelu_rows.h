@@ -133,13 +133,19 @@ VF_INLINE gelu_registers gelu_registers_load(const gelu_table *table)
     return t;
 }
 
-/* 1/2 + sign(h) f(t) */
-VF_INLINE vf gelu_lookup(const gelu_registers *table, vf h, vf t, __m512i piece)
+/* f(t) */
+VF_INLINE vf gelu_offset(const gelu_registers *table, vf t, __m512i piece)
 {
     vf c0 = _mm512_permutex2var_ps(table->low[0], piece, table->high[0]);
     vf c1 = _mm512_permutex2var_ps(table->low[1], piece, table->high[1]);
     vf c2 = _mm512_permutex2var_ps(table->low[2], piece, table->high[2]);
-    vf f = vf_fma(vf_fma(c2, t, c1), t, c0);
+    return vf_fma(vf_fma(c2, t, c1), t, c0);
+}
+
+/* 1/2 + sign(h) f(t) */
+VF_INLINE vf gelu_lookup(const gelu_registers *table, vf h, vf t, __m512i piece)
+{
+    vf f = gelu_offset(table, t, piece);
     __m512i sign = _mm512_and_si512(_mm512_castps_si512(h), _mm512_set1_epi32(INT32_MIN));
     return vf_set(0.5f) + _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(f), sign));
 }

@@ -72,7 +72,8 @@ static int forward_piece(tg_stream *stream, const forward_plan *plan, const tg_w
 {
     size_t first = i * plan->pieces.rows, rows = tg_row_piece_rows(&plan->pieces, i);
     char *g = plan->scratch + (size_t)thread * plan->scratch_stride;
-    char *h = args->out_h ? (char *)args->out_h + (args->row0 + first) * plan->F * plan->element : g;
+    char *h =
+        args->out_h ? (char *)args->out_h + (args->row0 + first) * plan->F * plan->element : g;
     const char *x = (const char *)args->x + first * plan->C_in * plan->element;
     char *y = (char *)args->out_y + first * plan->C_out * plan->element;
     if (tg_product_run(stream, tg_piece_product(&plan->first, &plan->pieces, i), thread, x,

@@ -44,17 +44,17 @@ VF_INLINE void stream(uint16_t *out, __m512i x)
     _mm512_stream_si512((__m512i *)out, x);
 }
 
-VF_INLINE vf rounded(vf x)
+/* h Phi(h) = h/2 + |h| f(|h|), where the table has f: no sign to carry over. */
+VF_INLINE vf gelu_at(const gelu_registers *value, vf h, vf t, __m512i piece)
 {
-    __m256i half = (__m256i)_mm512_cvtneps_pbh(x);
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+    return vf_fma(vf_abs(h), gelu_offset(value, t, piece), vf_set(0.5f) * h);
 }
 
 VF_INLINE vf gelu_of(const gelu_registers *value, vf h)
 {
     __m512i piece;
     vf t = gelu_place(h, &piece);
-    return h * gelu_lookup(value, h, t, piece);
+    return gelu_at(value, h, t, piece);
 }
 
 VF_INLINE void finish_gelu(const finisher *f, const pending *block, size_t row, vf y0, vf y1)
@@ -67,16 +67,15 @@ VF_INLINE void finish_gelu(const finisher *f, const pending *block, size_t row, 
     _mm512_storeu_si512(out, to_bf16(gelu_of(&f->value, y0), gelu_of(&f->value, y1)));
 }
 
-/* out_g = GELU(h), returns bf16(y) GELU'(h), of one row */
+/* out_g = GELU(h), returns y GELU'(h), of one row */
 VF_INLINE __m512i slope_row(const finisher *f, const uint16_t *h, vf y0, vf y1, __m512i *out_g)
 {
     vf h0 = vf_load_bf16(h, VF_LANES), h1 = vf_load_bf16(h + VF_LANES, VF_LANES);
     __m512i piece0, piece1;
     vf t0 = gelu_place(h0, &piece0), t1 = gelu_place(h1, &piece1);
-    *out_g = to_bf16(h0 * gelu_lookup(&f->value, h0, t0, piece0),
-                     h1 * gelu_lookup(&f->value, h1, t1, piece1));
-    return to_bf16(rounded(y0) * gelu_lookup(&f->slope, h0, t0, piece0),
-                   rounded(y1) * gelu_lookup(&f->slope, h1, t1, piece1));
+    *out_g = to_bf16(gelu_at(&f->value, h0, t0, piece0), gelu_at(&f->value, h1, t1, piece1));
+    return to_bf16(y0 * gelu_lookup(&f->slope, h0, t0, piece0),
+                   y1 * gelu_lookup(&f->slope, h1, t1, piece1));
 }
 
 VF_INLINE void store_pairs(uint16_t *out, __m512i even, __m512i odd)
@@ -145,9 +144,40 @@ VF_INLINE void finish_pairs(const finisher *f, pending *block, size_t pairs, tg_
         finish_pair(f, block, block->next, finish);
 }
 
+/* Memory that the next row of blocks reads first, fetched while this one is multiplied: tiles and blocks
+ * are read in an order that the hardware does not foresee. */
+typedef struct ahead {
+    const char *a, *h;       /* next lines */
+    size_t a_lines, h_lines; /* for each step; 0: nothing (more) to fetch */
+} ahead;
+
+VF_INLINE void fetch_lines(const char **at, size_t lines)
+{
+    for (size_t i = 0; i < lines; i++, *at += 64)
+        __builtin_prefetch(*at, 0, 2);
+}
+
+static ahead ahead_of(const tg_amx_product *p, size_t m, size_t first, size_t end, bool slope)
+{
+    const size_t steps = (end - first) / BLOCK * (p->K / 32);
+    ahead next = {0};
+    if (m + 2 * BLOCK > p->M)
+        return next;
+    if (first == 0) {
+        next.a = (const char *)(p->a + (m + BLOCK) * p->K);
+        next.a_lines = (2 * BLOCK * p->K / 64 + steps - 1) / steps;
+    }
+    if (slope) {
+        next.h = (const char *)(p->h + tg_block_offset(p->m0 + m + BLOCK, first, p->N));
+        next.h_lines = (2 * BLOCK * (end - first) / 64 + steps - 1) / steps;
+    }
+    return next;
+}
+
 /* Sums of one block over K; after every step `share` pairs of rows of the block before are finished. */
 VF_INLINE void multiply(const tg_amx_product *p, size_t m, const uint16_t *b, bool tall,
-                        const finisher *f, pending *before, size_t share, tg_amx_finish finish)
+                        const finisher *f, pending *before, size_t share, ahead *next,
+                        tg_amx_finish finish)
 {
     const uint16_t *a0 = p->a + m * p->K, *a1 = a0 + 16 * p->K;
     size_t stride = 2 * p->K;
@@ -167,6 +197,9 @@ VF_INLINE void multiply(const tg_amx_product *p, size_t m, const uint16_t *b, bo
             _tile_dpbf16ps(3, 5, 7);
         }
         finish_pairs(f, before, share, finish);
+        fetch_lines(&next->a, next->a_lines);
+        if (finish == TG_AMX_GELU_SLOPE)
+            fetch_lines(&next->h, next->h_lines);
     }
 }
 
@@ -189,13 +222,15 @@ VF_INLINE void run_group(const finisher *f, size_t first, size_t end, tg_amx_fin
     const size_t steps = p->K / 32, share = (BLOCK / 2 + steps - 1) / steps;
     size_t slot = 0;
     pending block = {0};
-    for (size_t m = 0; m + BLOCK <= p->M; m += BLOCK)
+    for (size_t m = 0; m + BLOCK <= p->M; m += BLOCK) {
+        ahead next = ahead_of(p, m, first, end, finish == TG_AMX_GELU_SLOPE);
         for (size_t n = first; n < end; n += BLOCK) {
-            multiply(p, m, p->b + n * p->K, true, f, &block, share, finish);
+            multiply(p, m, p->b + n * p->K, true, f, &block, share, &next, finish);
             store_block(sums[slot], true);
             block = (pending){.sums = sums[slot], .m = m, .n = n, .rows = BLOCK};
             slot ^= 1;
         }
+    }
     finish_pairs(f, &block, BLOCK, finish);
 }
 
@@ -211,10 +246,11 @@ VF_INLINE void run_rest(const finisher *f, tg_amx_finish finish)
     tg_tiles_shape(tall ? 16 : rows, tall ? rows - 16 : 16);
     for (size_t n = 0; n < p->N; n += BLOCK) {
         pending block = {0};
+        ahead next = {0};
         if (tall)
-            multiply(p, m, p->b + n * p->K, true, f, &block, 0, finish);
+            multiply(p, m, p->b + n * p->K, true, f, &block, 0, &next, finish);
         else
-            multiply(p, m, p->b + n * p->K, false, f, &block, 0, finish);
+            multiply(p, m, p->b + n * p->K, false, f, &block, 0, &next, finish);
         store_block(sums, tall);
         block = (pending){.sums = sums, .m = m, .n = n, .rows = padded ? BLOCK : rows};
         finish_pairs(f, &block, BLOCK, finish);

@@ -33,7 +33,7 @@ tg_status tg_ref_mlp_forward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
 tg_status tg_ref_mlp_backward(tg_stream *stream, tg_weight *w1, tg_weight *w2,
                               const tg_mlp_backward *args);
 tg_status tg_ref_mlp_backward_weights(tg_stream *stream, tg_weight *w1, tg_weight *w2,
-                                       const tg_mlp_weights *args);
+                                      const tg_mlp_weights *args);
 void tg_ref_norm_forward(tg_stream *stream, const tg_norm_forward *args);
 void tg_ref_norm_backward(tg_stream *stream, const tg_norm_backward *args);
 void tg_ref_norm_gather(tg_stream *stream, const tg_norm_gather *args);
