@@ -87,8 +87,12 @@ VF_INLINE void norm_write_row(const tg_norm_forward *a, const float *x, size_t r
         norm_write_lanes(a, x, r, whole, a->C - whole, m, s, dtype);
 }
 
-VF_INLINE void norm_forward_as(const tg_norm_forward *a, size_t begin, size_t end, tg_dtype dtype)
+/* A copy of the arguments: stores of vectors could change *given for all the compiler knows, and it would
+ * load each field again for every one of them. */
+VF_INLINE void norm_forward_as(const tg_norm_forward *given, size_t begin, size_t end,
+                               tg_dtype dtype)
 {
+    const tg_norm_forward copy = *given, *a = &copy;
     const bool statistics = a->out_y || a->out_mean || a->out_rstd;
     for (size_t r = begin; r < end; r++) {
         const float *x = (a->out_x ? a->out_x : a->x) + r * a->ldx;
@@ -176,9 +180,11 @@ VF_INLINE void norm_backward_lanes(const tg_norm_backward *a, const norm_row *ro
     }
 }
 
-VF_INLINE void norm_backward_as(const tg_norm_backward *a, const tg_norm_sums *sums, size_t begin,
-                                size_t end, tg_dtype dtype)
+VF_INLINE void norm_backward_as(const tg_norm_backward *given, const tg_norm_sums *given_sums,
+                                size_t begin, size_t end, tg_dtype dtype)
 {
+    const tg_norm_backward copy = *given, *a = &copy;
+    const tg_norm_sums copied_sums = *given_sums, *sums = &copied_sums;
     const size_t whole = a->C - a->C % VF_LANES;
     for (size_t r = begin; r < end; r++) {
         norm_row row = {.r = r, .mean = vf_set(0), .rstd = vf_set(0)};
