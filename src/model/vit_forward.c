@@ -172,7 +172,7 @@ static tg_status after_attention(tg_vit *vit, size_t l, size_t T_q, const float 
                                  const tg_vit_span *span)
 {
     const tg_block_tape *block = &vit->blocks[l];
-    TG_TRY(vit->kern->linear.forward(vit->stream, vit->weights[l].proj, span->rows,
+    TG_TRY(vit->kern->linear.forward(span->stream, vit->weights[l].proj, span->rows,
                                      tg_vit_row(vit, block->o, span->first, vit->config.embed_dim),
                                      tg_vit_param(vit, vit->offsets[l].proj_b),
                                      branch_of(vit, block->branch1, span), vit->dtype));

@@ -103,8 +103,10 @@ tg_status tg_stream_share(tg_stream *stream, size_t n, size_t grain, tg_stream_b
                  .user = user,
                  .trace = tg_trace_attached()};
     tg_stream_enter(stream);
+    stream->shared = true;
 #pragma omp parallel num_threads(stream->threads)
     run_part(&s, omp_get_thread_num());
+    stream->shared = false;
     tg_stream_enter(stream);
     return s.status == TG_OK ? TG_OK : tg_fail(s.status, "%s", s.message);
 }

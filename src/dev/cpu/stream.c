@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 
+#include <assert.h>
 #include <fenv.h>
 #include <omp.h>
 #include <pthread.h>
@@ -193,6 +194,7 @@ void tg_dev_library(char out[TG_DEV_LIBRARY_BYTES])
 
 void tg_stream_enter(const tg_stream *stream)
 {
+    assert(!stream->shared);
     if (omp_get_max_threads() != stream->threads)
         omp_set_num_threads(stream->threads);
 }

@@ -9,10 +9,12 @@
 #include "dev/dev.h"
 
 #include <dnnl.h>
+#include <stdbool.h>
 
 struct tg_stream {
     int threads;
     int siblings;             /* 1, or the parts of the stream that this one is a part of */
+    bool shared;              /* its parts are at work: it must not be used */
     struct tg_stream **parts; /* [threads], made by the first tg_stream_share; NULL before */
     tg_cpu_level level;
     const void *host; /* an address that belongs to the thread it works for */
