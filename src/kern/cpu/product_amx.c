@@ -105,7 +105,11 @@ VF_INLINE void finish_plain(const finisher *f, const pending *block, size_t row,
 {
     size_t at = (block->m + row) * f->p->ldo + block->n;
     if (finish == TG_AMX_BF16) {
-        _mm512_storeu_si512((uint16_t *)f->p->out + at, to_bf16(y0, y1));
+        uint16_t *out = (uint16_t *)f->p->out + at;
+        if (f->p->past_caches)
+            stream(out, to_bf16(y0, y1));
+        else
+            _mm512_storeu_si512(out, to_bf16(y0, y1));
     } else {
         vf_store((float *)f->p->out + at, VF_LANES, y0);
         vf_store((float *)f->p->out + at + VF_LANES, VF_LANES, y1);

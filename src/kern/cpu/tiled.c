@@ -20,6 +20,8 @@ void tg_tiled_linear(tg_stream *stream, size_t R, size_t K, size_t N, const void
     const tg_row_pieces pieces = tg_row_pieces_for(stream, R);
     const size_t columns = slice_columns(stream, pieces.count, N);
     const size_t slices = (N + columns - 1) / columns, width = tg_dtype_bytes(y_dtype);
+    /* q, k and v of many rows: attention reads them when all rows are there, not this thread next */
+    const bool past_caches = N > 2 * K && (uintptr_t)out_y % 64 == 0;
 #pragma omp parallel num_threads(stream->threads)
     {
         tg_amx_enter();
@@ -34,7 +36,8 @@ void tg_tiled_linear(tg_stream *stream, size_t R, size_t K, size_t N, const void
                                             .bias = bias ? bias + n : NULL,
                                             .finish = y_dtype == TG_BF16 ? TG_AMX_BF16 : TG_AMX_F32,
                                             .out = (char *)out_y + (first * N + n) * width,
-                                            .ldo = N};
+                                            .ldo = N,
+                .past_caches = past_caches};
             tg_amx_product_run(&product);
         }
         tg_amx_leave();
