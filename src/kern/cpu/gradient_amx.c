@@ -198,9 +198,32 @@ static void pack_b(const unit *u, size_t r, size_t rows)
                        u->b_tiles + n * CHUNK + k * BLOCK);
 }
 
-/* `next`, as much of b as a step can wait for, comes into the second cache meanwhile. */
+/* What is read after this chunk's products, fetched into the second cache step by step meanwhile: the
+ * panel of pairs after this one, or the rows of the next chunk. */
+typedef struct ahead {
+    const char *panel, *a, *b;     /* next line, next rows */
+    size_t panel_lines;            /* for each step */
+    size_t a_lines, b_lines, rows; /* lines of a row; rows left */
+    size_t a_bytes, b_bytes;       /* between rows */
+} ahead;
+
+static inline void fetch(ahead *x)
+{
+    for (size_t i = 0; i < x->panel_lines; i++, x->panel += 64)
+        _mm_prefetch(x->panel, _MM_HINT_T1);
+    if (x->rows == 0)
+        return;
+    for (size_t i = 0; i < x->a_lines; i++)
+        _mm_prefetch(x->a + 64 * i, _MM_HINT_T1);
+    for (size_t i = 0; i < x->b_lines; i++)
+        _mm_prefetch(x->b + 64 * i, _MM_HINT_T1);
+    x->a += x->a_bytes;
+    x->b += x->b_bytes;
+    x->rows--;
+}
+
 static inline void multiply(const uint16_t *a, const uint16_t *b, size_t steps, bool first,
-                            float *c, const char *next, size_t lines)
+                            float *c, ahead *next)
 {
     if (first) {
         _tile_zero(0);
@@ -222,13 +245,27 @@ static inline void multiply(const uint16_t *a, const uint16_t *b, size_t steps, 
         _tile_loadd(5, a + TG_TILE_ELEMENTS, 64);
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
-        for (size_t i = 0; i < lines; i++, next += 64)
-            _mm_prefetch(next, _MM_HINT_T1);
+        fetch(next);
     }
     _tile_stored(0, c, 64);
     _tile_stored(1, c + TILE_FLOATS, 64);
     _tile_stored(2, c + 2 * TILE_FLOATS, 64);
     _tile_stored(3, c + 3 * TILE_FLOATS, 64);
+}
+
+static ahead ahead_of(const unit *u, size_t r)
+{
+    const tg_amx_gradient *g = u->g;
+    ahead next = {.rows = smaller(g->R - r, CHUNK),
+                  .a = (const char *)(g->a + r * g->M + u->m0),
+                  .a_lines = divided(2 * u->M, 64),
+                  .a_bytes = 2 * g->M};
+    if (!g->b_pairs) {
+        next.b = (const char *)(g->b + r * g->N + u->n0);
+        next.b_lines = divided(2 * u->N, 64);
+        next.b_bytes = 2 * g->N;
+    }
+    return next;
 }
 
 static void do_chunk(const unit *u, size_t r)
@@ -243,16 +280,16 @@ static void do_chunk(const unit *u, size_t r)
     else
         pack_b(u, r, rows);
     tg_tiles_fence();
-    /* the panel after this one */
-    size_t lines = g->b_pairs ? divided(2 * BLOCK * CHUNK / 64, blocks_m * steps) : 0;
+    ahead next = ahead_of(u, r + rows);
+    if (g->b_pairs)
+        next.panel_lines = divided(2 * BLOCK * CHUNK / 64, blocks_m * steps);
     for (size_t n = 0; n < u->N; n += BLOCK, b += BLOCK * CHUNK) {
         for (size_t k = 0; u->b_sums && k < steps; k++)
             add_columns(b + k * PAIR, u->b_sums + n);
         float *c = u->c + n / BLOCK * blocks_m * BLOCK_FLOATS;
-        const char *next = (const char *)(b + BLOCK * CHUNK);
+        next.panel = (const char *)(b + BLOCK * CHUNK);
         for (size_t m = 0; m < blocks_m; m++)
-            multiply(u->a_tiles + m * BLOCK * CHUNK, b, steps, r == 0, c + m * BLOCK_FLOATS,
-                     next + m * 64 * lines * steps, lines);
+            multiply(u->a_tiles + m * BLOCK * CHUNK, b, steps, r == 0, c + m * BLOCK_FLOATS, &next);
     }
     tg_tiles_fence();
 }

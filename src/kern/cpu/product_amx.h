@@ -39,7 +39,8 @@ typedef struct tg_amx_product {
     tg_amx_finish finish;
     void *out;
     size_t ldo; /* elements between rows of out */
-    bool past_caches; /* TG_AMX_BF16: stream out, which is then 64-byte aligned with ldo a multiple of 32 */
+    bool
+        past_caches; /* TG_AMX_BF16: stream out, which is then 64-byte aligned with ldo a multiple of 32 */
     /* the GELU finishes; whole arrays, of which this product is rows [m0, m0 + M) */
     tg_gelu gelu;
     size_t m0;

@@ -37,7 +37,7 @@ void tg_tiled_linear(tg_stream *stream, size_t R, size_t K, size_t N, const void
                                             .finish = y_dtype == TG_BF16 ? TG_AMX_BF16 : TG_AMX_F32,
                                             .out = (char *)out_y + (first * N + n) * width,
                                             .ldo = N,
-                .past_caches = past_caches};
+                                            .past_caches = past_caches};
             tg_amx_product_run(&product);
         }
         tg_amx_leave();
