@@ -7,6 +7,10 @@
         .help = text, .low = 1, .high = 1 << 20                                                    \
     }
 
+/* The index is the stored value: tg_model_choice.global_pool. */
+static const char *const POOLS[] = {"model", "token", "avg", NULL};
+_Static_assert(TG_POOL_TOKEN == 0 && TG_POOL_AVG == 1, "order of POOLS, after \"model\"");
+
 const tg_option tg_model_option_table[TG_MODEL_OPTION_COUNT] = {
     {.name = "model",
      .type = TG_OPTION_STRING,
@@ -28,6 +32,12 @@ const tg_option tg_model_option_table[TG_MODEL_OPTION_COUNT] = {
      .help = "register tokens; -1: the model's",
      .low = -1,
      .high = 1024},
+    {.name = "global-pool",
+     .type = TG_OPTION_CHOICE,
+     .offset = AT(global_pool),
+     .initial = "model",
+     .choices = POOLS,
+     .help = "what the head reads: the class token, or the average of the patches"},
     {.name = "num-classes",
      .type = TG_OPTION_INT,
      .offset = AT(num_classes),

@@ -6,7 +6,7 @@
 #include "base/option.h"
 #include "train/options.h"
 
-enum { TG_MODEL_OPTION_COUNT = 8 };
+enum { TG_MODEL_OPTION_COUNT = 9 };
 extern const tg_option tg_model_option_table[TG_MODEL_OPTION_COUNT];
 
 /* The shape that the model (a name, or what its config.json says) and the overrides give. */

@@ -33,6 +33,8 @@ static void apply_architecture(const tg_network_shape *shape, tg_vit_config *con
         config->depth = (size_t)shape->depth;
     if (shape->reg_tokens >= 0)
         config->reg_tokens = (size_t)shape->reg_tokens;
+    if (shape->global_pool)
+        config->pool = (tg_pool)(shape->global_pool - 1);
     if (shape->num_classes >= 0)
         config->num_classes = (size_t)shape->num_classes;
     if (shape->img_size)
@@ -68,10 +70,12 @@ static tg_status describe_stored(const tg_network_request *request, tg_model_inf
                                  tg_model_want *out_want)
 {
     const tg_network_shape *s = &request->shape;
-    if (s->patch_size || s->embed_dim || s->depth || s->num_heads)
+    if (s->patch_size || s->embed_dim || s->depth || s->num_heads || s->reg_tokens >= 0 ||
+        s->global_pool)
         return tg_fail(TG_ERROR_USAGE,
                        "%s: the architecture of stored weights cannot be changed; leave out "
-                       "--patch-size, --embed-dim, --depth and --num-heads",
+                       "--patch-size, --embed-dim, --depth, --num-heads, --reg-tokens and "
+                       "--global-pool",
                        request->model);
     TG_TRY(tg_model_read_info(request->model, out));
     *out_want = want_of(request, out);

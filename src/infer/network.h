@@ -20,6 +20,7 @@
 typedef struct tg_network_shape {
     int64_t img_size, patch_size, embed_dim, depth, num_heads;
     int64_t reg_tokens, num_classes;
+    int global_pool; /* tg_pool + 1 */
     double drop_path;
 } tg_network_shape;
 

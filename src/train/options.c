@@ -90,6 +90,7 @@ tg_network_shape tg_model_choice_shape(const tg_model_choice *choice)
                               .depth = choice->depth,
                               .num_heads = choice->num_heads,
                               .reg_tokens = choice->reg_tokens,
+                              .global_pool = choice->global_pool,
                               .num_classes = choice->num_classes,
                               .drop_path = choice->drop_path};
 }

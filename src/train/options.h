@@ -18,6 +18,7 @@ typedef struct tg_model_choice {
                                        initial_checkpoint holds */
     const char *initial_checkpoint; /* weights to start from when `model` is a name; or NULL */
     int64_t img_size, patch_size, embed_dim, depth, num_heads, reg_tokens, num_classes;
+    int global_pool; /* 0: the model's; else tg_pool + 1 */
     double drop_path;
 } tg_model_choice;
 

@@ -41,6 +41,7 @@ static void defaults_are_those_of_training(void **state)
     SAME_TEXT(model.model);
     SAME(model.initial_checkpoint), SAME(model.img_size), SAME(model.patch_size);
     SAME(model.embed_dim), SAME(model.depth), SAME(model.num_heads), SAME(model.reg_tokens);
+    SAME(model.global_pool);
     SAME(model.num_classes), SAME(model.drop_path);
     SAME_TEXT(data.train_split), SAME_TEXT(data.val_split);
     SAME(data.data), SAME(data.workers), SAME(data.max_bad_share), SAME(data.strict);

@@ -32,6 +32,17 @@ distill --data photos --output mean --kd-reduction mean --kd-temperature 1 || fa
     --img-size 32 --patch-size 8 --depth 2 --num-heads 2 --embed-dim 32 $common --output token \
     >out 2>message || fail "distillation token"
 
+# a student that reads the average of its patches, and stored weights whose shape stays theirs
+distill --data photos --output pooled --global-pool avg || fail "--global-pool avg"
+grep -q '"global_pool": *"avg"' pooled/model/config.json || fail "config.json does not name the pooling"
+"$TAGINE" eval --model pooled/model --data photos --quiet >out 2>message || fail "eval of an average"
+for change in "--global-pool avg" "--reg-tokens 2" "--depth 1"; do
+    code=0
+    # shellcheck disable=SC2086
+    "$TAGINE" plan --model teacher/model $change >out 2>message || code=$?
+    [ $code = 2 ] && grep -q "cannot be changed" message || fail "stored weights, $change: exit code $code"
+done
+
 # photos without class folders: the teacher alone
 mkdir flat
 i=0
