@@ -23,9 +23,9 @@ typedef struct tg_model_choice {
 } tg_model_choice;
 
 typedef struct tg_data_choice {
-    const char *data;                   /* root folder */
+    const char *data;                    /* root folder */
     const char *train_split, *val_split; /* "train", "train+more"; val_split: a name or a share */
-    int64_t workers;                    /* -1: as many as the cores allow */
+    int64_t workers;                     /* -1: as many as the cores allow */
     double max_bad_share;
     bool strict;
 } tg_data_choice;
@@ -34,27 +34,27 @@ typedef struct tg_augment_choice {
     double scale_min, ratio_min; /* area and aspect of the random resized crop */
     double hflip, vflip, color_jitter, reprob, smoothing, mixup, cutmix, mixup_prob,
         mixup_switch_prob;
-    const char *aa;     /* "rand-m9-mstd0.5-inc1", or NULL */
-    bool no_aug;        /* evaluation transform in training */
+    const char *aa; /* "rand-m9-mstd0.5-inc1", or NULL */
+    bool no_aug;    /* evaluation transform in training */
 } tg_augment_choice;
 
 typedef struct tg_preprocess_choice {
-    double crop_pct;    /* NaN: the model's */
-    int interpolation;  /* -1: the model's; else a tg_interpolation */
+    double crop_pct;   /* NaN: the model's */
+    int interpolation; /* -1: the model's; else a tg_interpolation */
     double mean[3], std[3];
     bool has_mean, has_std;
 } tg_preprocess_choice;
 
 typedef struct tg_recipe {
     int64_t epochs, batch_size, grad_accum_steps;
-    double lr;          /* NaN: 5e-4 * batch / 512 (DeiT) */
+    double lr; /* NaN: 5e-4 * batch / 512 (DeiT) */
     double min_lr, warmup_lr;
     double warmup_epochs;
     tg_schedule_kind sched;
     double weight_decay, beta1, beta2, eps, layer_decay, clip_grad;
     bool model_ema;
     double model_ema_decay;
-    bool amp;           /* bf16 compute where the machine has it */
+    bool amp; /* bf16 compute where the machine has it */
     int64_t seed;
 } tg_recipe;
 
@@ -64,12 +64,12 @@ typedef struct tg_distill_choice {
 } tg_distill_choice;
 
 typedef struct tg_output_choice {
-    const char *output;        /* run directory */
-    const char *resume;        /* NULL, "auto", a checkpoint folder, or a run directory */
-    int64_t checkpoint_hist;   /* how many step folders stay besides last and best */
-    int64_t checkpoint_steps;  /* save every so many updates as well; 0: at epoch ends only */
-    int64_t eval_interval;     /* epochs between evaluations; 0: only at the end */
-    int64_t max_steps;         /* stop after so many updates (the schedule stays); 0: no limit */
+    const char *output;       /* run directory */
+    const char *resume;       /* NULL, "auto", a checkpoint folder, or a run directory */
+    int64_t checkpoint_hist;  /* how many step folders stay besides last and best */
+    int64_t checkpoint_steps; /* save every so many updates as well; 0: at epoch ends only */
+    int64_t eval_interval;    /* epochs between evaluations; 0: only at the end */
+    int64_t max_steps;        /* stop after so many updates (the schedule stays); 0: no limit */
 } tg_output_choice;
 
 typedef struct tg_train_options {
