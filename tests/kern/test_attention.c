@@ -206,7 +206,7 @@ static void case_free(attention_case *c)
 /* Absolute error of a score, which is a relative error of P: fp32 sums, and the exponential. */
 static double exponent_error(const attention_case *c)
 {
-    double eps = ldexp(1, -24), own = c->shape.dtype == TG_BF16 ? 4e-6 : 4e-7;
+    double eps = ldexp(1, -24), own = c->shape.dtype == TG_BF16 ? 3e-5 : 4e-7;
     return own + (double)(c->shape.D + 4) * eps * c->score_max;
 }
 

@@ -100,7 +100,7 @@ static void forward_item(const tg_attention_kernel *kernel, const tg_attention_s
 }
 
 tg_status tg_cpu_attention_forward(tg_stream *stream, const tg_attention_shape *s, const void *qkv,
-                         void *out_o, float *out_lse)
+                                   void *out_o, float *out_lse)
 {
     check_shape(stream, s);
     if (s->B * s->H * s->T_q * s->D == 0)
@@ -145,7 +145,8 @@ static void backward_item(const tg_attention_kernel *kernel, const tg_attention_
 }
 
 tg_status tg_cpu_attention_backward(tg_stream *stream, const tg_attention_shape *s, const void *qkv,
-                          const void *o, const float *lse, const void *d_o, void *out_dqkv)
+                                    const void *o, const float *lse, const void *d_o,
+                                    void *out_dqkv)
 {
     check_shape(stream, s);
     if (s->B * s->H * s->T * s->D == 0)

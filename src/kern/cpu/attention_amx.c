@@ -206,7 +206,10 @@ static bool weigh(const tg_attention_weights *w)
     return true;
 }
 
-static const tg_attention_bf16 level = {.product = product, .weigh = weigh};
+static const tg_attention_bf16 level = {.product = product,
+                                        .weigh = weigh,
+                                        .near_block = tg_attention_amx_near_block,
+                                        .weigh_keys = tg_attention_amx_weigh_keys};
 
 static void forward(const tg_attention_head *head, const tg_attention_forward_out *out,
                     void *scratch)
@@ -217,21 +220,12 @@ static void forward(const tg_attention_head *head, const tg_attention_forward_ou
 static void backward(const tg_attention_head *head, const tg_attention_backward_args *args,
                      void *scratch)
 {
-    if (tg_attention_fused_fits(head->D))
-        tg_attention_fused_backward(head, args, scratch, product);
-    else
-        tg_attention_bf16_backward(head, args, scratch, product);
-}
-
-static size_t backward_bytes(size_t T, size_t T_q, size_t D)
-{
-    return tg_attention_fused_fits(D) ? tg_attention_fused_backward_bytes(T, T_q, D)
-                                      : tg_attention_bf16_backward_bytes(T, T_q, D);
+    tg_attention_bf16_backward(head, args, scratch, &level);
 }
 
 const tg_attention_kernel tg_attention_bf16_amx = {
     .forward_bytes = tg_attention_bf16_forward_bytes,
-    .backward_bytes = backward_bytes,
+    .backward_bytes = tg_attention_bf16_backward_bytes,
     .forward = forward,
     .backward = backward,
     .enter = enter,

@@ -1,6 +1,8 @@
 #include "kern/cpu/attention_avx512bf16.h"
 #include "kern/cpu/attention_bf16.h"
 
+#include <string.h>
+
 /* Query rows handled together: two rows of tiles. */
 enum { BLOCK = 32 };
 
@@ -105,7 +107,7 @@ static void softmax_and_product(const buffers *x, const tg_attention_head *head,
     const tg_attention_weights w = {.rows = rows,
                                     .T = head->T,
                                     .Tp = x->Tp,
-                                    .N = tg_attention_round(head->D, 16),
+                                    .N = x->Dp,
                                     .factor = factor,
                                     .s = x->s,
                                     .max = x->max,
@@ -119,13 +121,65 @@ static void softmax_and_product(const buffers *x, const tg_attention_head *head,
         weigh(&w, level->product);
 }
 
+/* The same from q on, without a maximum; false when a score is too large for that. */
+static bool near_weights(const buffers *x, const tg_attention_head *head, const uint16_t *q,
+                         size_t rows, const tg_attention_bf16 *level)
+{
+    const bool whole = rows == BLOCK && head->D == x->Dp; /* in place */
+    if (!level->near_block)
+        return false;
+    if (!whole) {
+        const tg_attention_rows part = {q, head->packed_stride, rows, head->D};
+        tg_attention_pack_rows(&part, x->Dp, BLOCK, x->q);
+    }
+    if (!level->near_block(&(tg_attention_block){.rows = rows,
+                                                 .T = head->T,
+                                                 .Tp = x->Tp,
+                                                 .D = x->Dp,
+                                                 .factor = head->scale * TG_LOG2E,
+                                                 .q = whole ? q : x->q,
+                                                 .q_stride = whole ? head->packed_stride : x->Dp,
+                                                 .k = x->k,
+                                                 .s = x->s,
+                                                 .p = x->p,
+                                                 .ld = x->lds,
+                                                 .sum = x->sum}))
+        return false;
+    memset(x->max, 0, BLOCK * sizeof *x->max);
+    level->product(&(tg_attention_operands){.M = rows,
+                                            .N = x->Dp,
+                                            .K = x->Tp,
+                                            .a = x->p,
+                                            .lda = x->lds,
+                                            .b = x->v,
+                                            .c = x->o,
+                                            .ldc = x->Dp});
+    return true;
+}
+
+static void far_weights(const buffers *x, const tg_attention_head *head, const uint16_t *q,
+                        size_t rows, const tg_attention_bf16 *level)
+{
+    const tg_attention_rows part = {q, head->packed_stride, rows, head->D};
+    tg_attention_pack_rows(&part, x->Dp, BLOCK, x->q);
+    level->product(&(tg_attention_operands){.M = rows,
+                                            .N = x->Tp,
+                                            .K = x->Dp,
+                                            .a = x->q,
+                                            .lda = x->Dp,
+                                            .b = x->k,
+                                            .c = x->s,
+                                            .ldc = x->lds});
+    softmax_and_product(x, head, rows, level);
+}
+
 static void store_o(const buffers *x, const tg_attention_head *head, size_t rows, uint16_t *out_o)
 {
     for (size_t r = 0; r < rows; r++) {
-        __m512 inverse = _mm512_set1_ps(1 / x->sum[r]);
-        for (size_t d = 0; d < head->D; d += 16)
-            tg_store_bf16(out_o + r * head->o_stride + d, tg_lanes(head->D - d),
-                          _mm512_mul_ps(inverse, _mm512_load_ps(x->o + r * x->Dp + d)));
+        const __m512 inverse = _mm512_set1_ps(1 / x->sum[r]);
+        for (size_t d = 0; d < head->D; d += 32)
+            _mm512_mask_storeu_epi16(out_o + r * head->o_stride + d, tg_lanes32(head->D - d),
+                                     tg_row_of_product(x->o + r * x->Dp + d, inverse));
     }
 }
 
@@ -151,18 +205,9 @@ void tg_attention_bf16_forward(const tg_attention_head *head, const tg_attention
     tg_attention_pack_pairs(&v, x.Dp, x.Tp, x.v);
     for (size_t t = out->begin; t < out->end; t += BLOCK) {
         size_t rows = out->end - t < BLOCK ? out->end - t : BLOCK;
-        const tg_attention_rows q = {(const uint16_t *)head->q + t * head->packed_stride,
-                                     head->packed_stride, out->end - t, head->D};
-        tg_attention_pack_rows(&q, x.Dp, BLOCK, x.q);
-        level->product(&(tg_attention_operands){.M = rows,
-                                                .N = x.Tp,
-                                                .K = x.Dp,
-                                                .a = x.q,
-                                                .lda = x.Dp,
-                                                .b = x.k,
-                                                .c = x.s,
-                                                .ldc = x.lds});
-        softmax_and_product(&x, head, rows, level);
+        const uint16_t *q = (const uint16_t *)head->q + t * head->packed_stride;
+        if (!near_weights(&x, head, q, rows, level))
+            far_weights(&x, head, q, rows, level);
         store_o(&x, head, rows, (uint16_t *)out->o + t * head->o_stride);
         if (out->lse)
             store_lse(&x, rows, out->lse + t);

@@ -1,20 +1,15 @@
 #include "kern/cpu/attention_bf16.h"
+#include "kern/cpu/attention_avx512bf16.h"
 
 #include <immintrin.h>
 #include <string.h>
-
-/* The lowest n lanes, n clamped to the width of the mask. */
-static __mmask32 lanes(size_t n)
-{
-    return n >= 32 ? 0xFFFFFFFFu : (1u << n) - 1;
-}
 
 /* 32 elements of row r from column d on, zero outside the array. */
 static __m512i load_row(const tg_attention_rows *in, size_t r, size_t d)
 {
     if (r >= in->count || d >= in->D)
         return _mm512_setzero_si512();
-    return _mm512_maskz_loadu_epi16(lanes(in->D - d), in->at + r * in->stride + d);
+    return _mm512_maskz_loadu_epi16(tg_lanes32(in->D - d), in->at + r * in->stride + d);
 }
 
 /* Rows lie a page or so apart, where no hardware prefetcher follows; so each row is asked for while
@@ -120,20 +115,17 @@ void tg_attention_pack_columns(const tg_attention_rows *in, size_t D_padded, siz
 void tg_attention_pack_pairs(const tg_attention_rows *in, size_t D_padded, size_t padded,
                              uint16_t *out)
 {
-    uint16_t order[64];
-    for (uint16_t i = 0; i < 64; i++)
-        order[i] = (uint16_t)(i / 2 + 32 * (i % 2));
-    const __m512i low = _mm512_loadu_si512(order), high = _mm512_loadu_si512(order + 32);
     for (size_t d = 0; d < D_padded; d += 32) {
-        uint16_t *panel = out + d * padded;
-        for (size_t r = 0; r < padded; r += 2, panel += 32) {
+        uint16_t *first = out + d * padded, *second = first + 16 * padded;
+        for (size_t r = 0; r < padded; r += 2) {
             if (d == 0) {
                 prefetch_row(in, r);
                 prefetch_row(in, r + 1);
             }
-            __m512i even = load_row(in, r, d), odd = load_row(in, r + 1, d);
-            _mm512_store_si512(panel, _mm512_permutex2var_epi16(even, low, odd));
-            _mm512_store_si512(panel + 16 * padded, _mm512_permutex2var_epi16(even, high, odd));
+            __m512i words[2];
+            tg_pair_rows(load_row(in, r, d), load_row(in, r + 1, d), &words[0], &words[1]);
+            _mm512_store_si512(first + 16 * r, words[0]);
+            _mm512_store_si512(second + 16 * r, words[1]);
         }
     }
 }

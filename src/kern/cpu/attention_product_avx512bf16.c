@@ -79,7 +79,12 @@ static void forward(const tg_attention_head *head, const tg_attention_forward_ou
 static void backward(const tg_attention_head *head, const tg_attention_backward_args *args,
                      void *scratch)
 {
-    tg_attention_bf16_backward(head, args, scratch, product);
+    tg_attention_bf16_backward(head, args, scratch, &level);
+}
+
+static void leave(void)
+{
+    _mm_sfence(); /* streamed stores are seen by whoever synchronises with this thread */
 }
 
 const tg_attention_kernel tg_attention_bf16_avx512 = {
@@ -87,4 +92,5 @@ const tg_attention_kernel tg_attention_bf16_avx512 = {
     .backward_bytes = tg_attention_bf16_backward_bytes,
     .forward = forward,
     .backward = backward,
+    .leave = leave,
 };

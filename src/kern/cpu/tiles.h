@@ -9,6 +9,8 @@
 #define TG_KERN_CPU_TILES_H
 #if defined(__AMX_TILE__) || defined(__AMXTILE__) /* gcc, clang */
 
+#include "kern/cpu/pairs.h"
+
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,19 +50,6 @@ static inline void tg_tiles_leave(void)
 static inline void tg_tiles_fence(void)
 {
     __asm__ volatile("" ::: "memory");
-}
-
-/* Two rows of 32 elements as pairs: the words of the two tiles of kern/cpu/panels.h. */
-static inline void tg_pair_rows(__m512i even, __m512i odd, __m512i *out_first, __m512i *out_second)
-{
-    *out_first = _mm512_unpacklo_epi16(even, odd);
-    *out_second = _mm512_unpackhi_epi16(even, odd);
-}
-
-/* Column of the panel in lane `lane` of tile 0 or 1. */
-static inline size_t tg_pair_column(size_t tile, size_t lane)
-{
-    return lane / 4 * 8 + lane % 4 + 4 * tile;
 }
 
 #endif
