@@ -4,8 +4,8 @@
  *
  * For ViT-Ti, S and B at 224 px and batch 32 it prints the fastest milliseconds of a layer and
  * GFLOP/s, counted as 4 T T D per head forward and 10 T T D backward; and beside them the time of that
- * layer's qkv product ([B T, C] x [C, 3C]), by oneDNN at the machine's highest level throughout. One
- * line per level, dtype and model. */
+ * layer's qkv product ([B T, C] x [C, 3C]) as a step does it, at the machine's highest level
+ * throughout. One line per level, dtype and model. */
 #include "base/rng.h"
 #include "kern/kern.h"
 #include "os/clock.h"

@@ -30,7 +30,6 @@ typedef struct tg_optim_ops {
                   const tg_adamw *hyper);
     double (*sum_squares)(tg_stream *stream, size_t n, const float *x);
     void (*average)(tg_stream *stream, size_t n, float *e, const float *p, float decay);
-    void (*scale)(tg_stream *stream, size_t n, float *x, float factor);
 } tg_optim_ops;
 
 #endif

@@ -358,13 +358,6 @@ static void average(tg_stream *stream, size_t n, float *e, const float *p, float
     end_sweep(stream, "average", begin, n, 3 * sizeof(float));
 }
 
-static void scale(tg_stream *stream, size_t n, float *x, float factor)
-{
-    int64_t begin = tg_trace_begin();
-    inner(stream)->optim.scale(stream, n, x, factor);
-    end_sweep(stream, "scale", begin, n, 2 * sizeof(float));
-}
-
 tg_kern tg_kern_traced(const tg_stream *stream)
 {
     return (tg_kern){
@@ -401,7 +394,6 @@ tg_kern tg_kern_traced(const tg_stream *stream)
                 .adamw = adamw,
                 .sum_squares = sum_squares,
                 .average = average,
-                .scale = scale,
             },
     };
 }

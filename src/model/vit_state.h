@@ -107,6 +107,12 @@ typedef tg_status (*tg_vit_span_body)(tg_vit *vit, const tg_vit_span *span, void
  * one another only at the end. */
 tg_status tg_vit_row_wise(tg_vit *vit, size_t R, tg_vit_span_body body, void *user) TG_MUST_CHECK;
 
+/* Backward of all blocks: gradient of the last one's output in tape->branch and tape->dres_q (or dres), that
+ * of the embedding in tape->dres. */
+tg_status tg_vit_blocks_backward(tg_vit *vit, const tg_vit_backward_args *args) TG_MUST_CHECK;
+/* Tells the caller that gradients [begin, end) are final. */
+void tg_vit_report(const tg_vit_backward_args *args, size_t begin, size_t end);
+
 /* Row `row` of an array in the compute dtype. */
 static inline void *tg_vit_row(const tg_vit *vit, const void *array, size_t row, size_t columns)
 {

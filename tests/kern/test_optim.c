@@ -115,7 +115,7 @@ static void threads_do_not_matter(void **unused)
     tg_buffer_free(&x);
 }
 
-static void averages_and_scales(void **unused)
+static void averages(void **unused)
 {
     (void)unused;
     for (int level = (int)tg_cpu_level_detect(); level >= 0; level--) {
@@ -123,15 +123,12 @@ static void averages_and_scales(void **unused)
         assert_ok(tg_stream_open_cpu(2, (tg_cpu_level)level, &stream));
         tg_buffer e = tg_buffer_random(TG_F32, 9001, 1, 1),
                   p = tg_buffer_random(TG_F32, 9001, 2, 1);
-        tg_buffer want_e = tg_buffer_copy(&e), want_p = tg_buffer_copy(&p);
+        tg_buffer want_e = tg_buffer_copy(&e);
         tg_kern_select(stream)->optim.average(stream, e.n, e.data, p.data, 0.999f);
         tg_kern_ref()->optim.average(NULL, e.n, want_e.data, p.data, 0.999f);
-        tg_kern_select(stream)->optim.scale(stream, p.n, p.data, 0.3f);
-        tg_kern_ref()->optim.scale(NULL, p.n, want_p.data, 0.3f);
         assert_near(&e, &want_e, EPS * 1e-2, EPS, "average");
-        assert_same(&p, &want_p, "scaled");
-        tg_buffer *all[] = {&e, &p, &want_e, &want_p};
-        for (int i = 0; i < 4; i++)
+        tg_buffer *all[] = {&e, &p, &want_e};
+        for (int i = 0; i < 3; i++)
             tg_buffer_free(all[i]);
         tg_stream_close(stream);
     }
@@ -157,7 +154,7 @@ int main(void)
         cmocka_unit_test(first_step_by_hand),
         cmocka_unit_test(every_level_matches_the_reference),
         cmocka_unit_test(threads_do_not_matter),
-        cmocka_unit_test(averages_and_scales),
+        cmocka_unit_test(averages),
         cmocka_unit_test(bad_gradients_show_in_the_norm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

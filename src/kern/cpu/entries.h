@@ -59,6 +59,5 @@ void tg_cpu_optim_adamw(tg_stream *stream, size_t n, float *p, const float *g, f
                         const tg_adamw *hyper);
 double tg_cpu_optim_sum_squares(tg_stream *stream, size_t n, const float *x);
 void tg_cpu_optim_average(tg_stream *stream, size_t n, float *e, const float *p, float decay);
-void tg_cpu_optim_scale(tg_stream *stream, size_t n, float *x, float factor);
 
 #endif

@@ -75,15 +75,3 @@ void tg_cpu_optim_average(tg_stream *stream, size_t n, float *e, const float *p,
     job j = {.rows = tg_rows_select(tg_stream_level(stream)), .p = e, .g = p, .factor = decay};
     tg_parallel(stream, n, GRAIN, average_piece, &j);
 }
-
-static void scale_piece(void *user, size_t begin, size_t end)
-{
-    const job *j = user;
-    j->rows->scale(end - begin, j->p + begin, j->factor);
-}
-
-void tg_cpu_optim_scale(tg_stream *stream, size_t n, float *x, float factor)
-{
-    job j = {.rows = tg_rows_select(tg_stream_level(stream)), .p = x, .factor = factor};
-    tg_parallel(stream, n, GRAIN, scale_piece, &j);
-}

@@ -72,10 +72,4 @@ static inline void average_rows(size_t n, float *e, const float *p, float decay)
     }
 }
 
-static inline void scale_rows(size_t n, float *x, float factor)
-{
-    for (size_t i = 0; i < n; i += VF_LANES)
-        vf_store(x + i, n - i, vf_load(x + i, n - i) * vf_set(factor));
-}
-
 #endif

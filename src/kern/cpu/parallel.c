@@ -1,5 +1,8 @@
 #include "kern/cpu/parallel.h"
 
+#include "dev/cpu/stream.h"
+
+#include <assert.h>
 #include <omp.h>
 
 static void run_piece(size_t n, size_t grain, int piece, int pieces, tg_parallel_body body,
@@ -19,6 +22,7 @@ void tg_parallel(tg_stream *stream, size_t n, size_t grain, tg_parallel_body bod
     const int threads = tg_stream_threads(stream);
     if (n == 0)
         return;
+    assert(!stream->shared);
     if (threads == 1 || n <= grain) {
         body(args, 0, n);
         return;

@@ -57,7 +57,6 @@ typedef struct tg_rows {
                   const tg_adamw *hyper);
     double (*sum_squares)(size_t n, const float *x);
     void (*average)(size_t n, float *e, const float *p, float decay);
-    void (*scale)(size_t n, float *x, float factor);
 } tg_rows;
 
 /* The widest version that `level` allows. Static. */

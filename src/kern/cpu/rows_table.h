@@ -10,14 +10,14 @@
 
 #define TG_ROWS_TABLE                                                                              \
     {                                                                                              \
-        .norm_forward = norm_forward_rows, .norm_backward = norm_backward_rows, .gelu_forward = gelu_forward_rows,                    \
-        .gelu_backward = gelu_backward_rows, .column_sums = column_sums_rows,                      \
-        .patch_rows = patch_rows, .tokens_assemble = tokens_assemble_rows,                         \
-        .tokens_backward = tokens_backward_rows, .tokens_mean = tokens_mean_rows,                  \
-        .tokens_mean_backward = tokens_mean_backward_rows, .convert = convert_rows,                \
-        .cross_entropy = cross_entropy_row, .kl = kl_row, .squared_error = squared_error_row,      \
-        .adamw = adamw_rows, .sum_squares = sum_squares_rows, .average = average_rows,             \
-        .scale = scale_rows,                                                                       \
+        .norm_forward = norm_forward_rows, .norm_backward = norm_backward_rows,                    \
+        .gelu_forward = gelu_forward_rows, .gelu_backward = gelu_backward_rows,                    \
+        .column_sums = column_sums_rows, .patch_rows = patch_rows,                                 \
+        .tokens_assemble = tokens_assemble_rows, .tokens_backward = tokens_backward_rows,          \
+        .tokens_mean = tokens_mean_rows, .tokens_mean_backward = tokens_mean_backward_rows,        \
+        .convert = convert_rows, .cross_entropy = cross_entropy_row, .kl = kl_row,                 \
+        .squared_error = squared_error_row, .adamw = adamw_rows, .sum_squares = sum_squares_rows,  \
+        .average = average_rows,                                                                   \
     }
 
 #endif

@@ -54,7 +54,6 @@ static const tg_kern table = {
             .adamw = tg_cpu_optim_adamw,
             .sum_squares = tg_cpu_optim_sum_squares,
             .average = tg_cpu_optim_average,
-            .scale = tg_cpu_optim_scale,
         },
 };
 

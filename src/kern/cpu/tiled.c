@@ -44,43 +44,68 @@ void tg_tiled_linear(tg_stream *stream, size_t R, size_t K, size_t N, const void
     }
 }
 
-/* One piece of rows of g or dh for every thread: it stays in that core's cache. */
-static uint16_t *hidden_scratch(tg_stream *stream, const tg_row_pieces *pieces, size_t F,
-                                size_t *out_stride)
+/* A feed-forward's rows [first, first + rows); `hidden` keeps g or dh of them. */
+typedef struct mlp_piece {
+    const tg_weight *w1, *w2;
+    const void *args; /* tg_mlp_forward or tg_mlp_backward */
+    size_t first, rows;
+    uint16_t *hidden;
+} mlp_piece;
+
+typedef void mlp_body(const mlp_piece *piece);
+
+/* Every thread has room for g or dh of one piece, which stays in that core's cache. */
+static tg_status for_pieces(tg_stream *stream, size_t R, const mlp_piece *common, mlp_body *body)
 {
-    *out_stride = (pieces->rows + TG_PANEL - 1) / TG_PANEL * TG_PANEL * F;
+    const tg_row_pieces pieces = tg_row_pieces_for(stream, R);
+    const size_t stride =
+        (pieces.rows + TG_PANEL - 1) / TG_PANEL * TG_PANEL * common->w1->out_features;
     uint16_t *scratch =
-        tg_stream_scratch(stream, TG_SLOT_HIDDEN, 2 * *out_stride * (size_t)stream->threads);
+        tg_stream_scratch(stream, TG_SLOT_HIDDEN, 2 * stride * (size_t)stream->threads);
     if (!scratch)
-        (void)tg_fail(TG_ERROR_MACHINE, "out of memory for the scratch of the feed-forward");
-    return scratch;
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for the scratch of the feed-forward");
+#pragma omp parallel num_threads(stream->threads)
+    {
+        mlp_piece piece = *common;
+        piece.hidden = scratch + (size_t)omp_get_thread_num() * stride;
+        tg_amx_enter();
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < pieces.count; i++) {
+            piece.first = i * pieces.rows;
+            piece.rows = tg_row_piece_rows(&pieces, i);
+            body(&piece);
+        }
+        tg_amx_leave();
+    }
+    return TG_OK;
 }
 
-/* x -> g (and h kept) -> y for the rows of one piece. */
-static void forward_piece(const tg_weight *w1, const tg_weight *w2, const tg_mlp_forward *args,
-                          size_t first, size_t rows, uint16_t *g)
+/* x -> g (and h kept) -> y */
+static void forward_piece(const mlp_piece *piece)
 {
+    const tg_weight *w1 = piece->w1, *w2 = piece->w2;
+    const tg_mlp_forward *args = piece->args;
     const size_t C = w1->in_features, F = w1->out_features, C_out = w2->out_features;
-    const tg_amx_product up = {.M = rows,
+    const tg_amx_product up = {.M = piece->rows,
                                .K = C,
                                .N = F,
-                               .a = (const uint16_t *)args->x + first * C,
+                               .a = (const uint16_t *)args->x + piece->first * C,
                                .b = w1->forward,
                                .bias = args->b1,
                                .finish = TG_AMX_GELU,
-                               .out = g,
+                               .out = piece->hidden,
                                .ldo = F,
                                .gelu = args->gelu,
-                               .m0 = args->row0 + first,
+                               .m0 = args->row0 + piece->first,
                                .kept = args->out_h};
-    const tg_amx_product down = {.M = rows,
+    const tg_amx_product down = {.M = piece->rows,
                                  .K = F,
                                  .N = C_out,
-                                 .a = g,
+                                 .a = piece->hidden,
                                  .b = w2->forward,
                                  .bias = args->b2,
                                  .finish = TG_AMX_BF16,
-                                 .out = (uint16_t *)args->out_y + first * C_out,
+                                 .out = (uint16_t *)args->out_y + piece->first * C_out,
                                  .ldo = C_out};
     tg_amx_product_run(&up);
     tg_amx_product_run(&down);
@@ -89,48 +114,36 @@ static void forward_piece(const tg_weight *w1, const tg_weight *w2, const tg_mlp
 tg_status tg_tiled_mlp_forward(tg_stream *stream, const tg_weight *w1, const tg_weight *w2,
                                const tg_mlp_forward *args)
 {
-    const tg_row_pieces pieces = tg_row_pieces_for(stream, args->R);
-    size_t stride;
-    uint16_t *scratch = hidden_scratch(stream, &pieces, w1->out_features, &stride);
-    if (!scratch)
-        return TG_ERROR_MACHINE;
-#pragma omp parallel num_threads(stream->threads)
-    {
-        uint16_t *g = scratch + (size_t)omp_get_thread_num() * stride;
-        tg_amx_enter();
-#pragma omp for schedule(static)
-        for (size_t i = 0; i < pieces.count; i++)
-            forward_piece(w1, w2, args, i * pieces.rows, tg_row_piece_rows(&pieces, i), g);
-        tg_amx_leave();
-    }
-    return TG_OK;
+    return for_pieces(stream, args->R, &(mlp_piece){.w1 = w1, .w2 = w2, .args = args},
+                      forward_piece);
 }
 
-/* dy -> (g again) dh -> dx for the rows of one piece. */
-static void backward_piece(const tg_weight *w1, const tg_weight *w2, const tg_mlp_backward *args,
-                           size_t first, size_t rows, uint16_t *dh)
+/* dy -> (g again) dh -> dx */
+static void backward_piece(const mlp_piece *piece)
 {
+    const tg_weight *w1 = piece->w1, *w2 = piece->w2;
+    const tg_mlp_backward *args = piece->args;
     const size_t C = w1->in_features, F = w1->out_features, C_out = w2->out_features;
-    const tg_amx_product through2 = {.M = rows,
+    const tg_amx_product through2 = {.M = piece->rows,
                                      .K = C_out,
                                      .N = F,
-                                     .a = (const uint16_t *)args->dy + first * C_out,
+                                     .a = (const uint16_t *)args->dy + piece->first * C_out,
                                      .b = w2->backward,
                                      .finish = TG_AMX_GELU_SLOPE,
-                                     .out = dh,
+                                     .out = piece->hidden,
                                      .ldo = F,
                                      .gelu = args->gelu,
-                                     .m0 = args->row0 + first,
+                                     .m0 = args->row0 + piece->first,
                                      .h = args->h,
                                      .pairs_out = args->out_dh,
                                      .pairs_g = args->out_g};
-    const tg_amx_product through1 = {.M = rows,
+    const tg_amx_product through1 = {.M = piece->rows,
                                      .K = F,
                                      .N = C,
-                                     .a = dh,
+                                     .a = piece->hidden,
                                      .b = w1->backward,
                                      .finish = TG_AMX_BF16,
-                                     .out = (uint16_t *)args->out_dx + first * C,
+                                     .out = (uint16_t *)args->out_dx + piece->first * C,
                                      .ldo = C};
     tg_amx_product_run(&through2);
     tg_amx_product_run(&through1);
@@ -139,21 +152,8 @@ static void backward_piece(const tg_weight *w1, const tg_weight *w2, const tg_ml
 tg_status tg_tiled_mlp_backward(tg_stream *stream, const tg_weight *w1, const tg_weight *w2,
                                 const tg_mlp_backward *args)
 {
-    const tg_row_pieces pieces = tg_row_pieces_for(stream, args->R);
-    size_t stride;
-    uint16_t *scratch = hidden_scratch(stream, &pieces, w1->out_features, &stride);
-    if (!scratch)
-        return TG_ERROR_MACHINE;
-#pragma omp parallel num_threads(stream->threads)
-    {
-        uint16_t *dh = scratch + (size_t)omp_get_thread_num() * stride;
-        tg_amx_enter();
-#pragma omp for schedule(static)
-        for (size_t i = 0; i < pieces.count; i++)
-            backward_piece(w1, w2, args, i * pieces.rows, tg_row_piece_rows(&pieces, i), dh);
-        tg_amx_leave();
-    }
-    return TG_OK;
+    return for_pieces(stream, args->R, &(mlp_piece){.w1 = w1, .w2 = w2, .args = args},
+                      backward_piece);
 }
 
 tg_status tg_tiled_mlp_weights(tg_stream *stream, const tg_weight *w1, const tg_weight *w2,

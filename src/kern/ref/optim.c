@@ -33,10 +33,3 @@ void tg_ref_optim_average(tg_stream *stream, size_t n, float *e, const float *p,
     for (size_t i = 0; i < n; i++)
         e[i] = (float)(e[i] + (1 - (double)decay) * ((double)p[i] - e[i]));
 }
-
-void tg_ref_optim_scale(tg_stream *stream, size_t n, float *x, float factor)
-{
-    (void)stream;
-    for (size_t i = 0; i < n; i++)
-        x[i] *= factor;
-}

@@ -53,7 +53,6 @@ static const tg_kern table = {
             .adamw = tg_ref_optim_adamw,
             .sum_squares = tg_ref_optim_sum_squares,
             .average = tg_ref_optim_average,
-            .scale = tg_ref_optim_scale,
         },
 };
 
