@@ -56,7 +56,7 @@ typedef struct session {
     tg_run_dir dir;
     tg_run_log log;
     tg_run_info info;
-    tg_run_pair libraries[1], kernels[3];
+    tg_run_pair libraries[1], kernels[4];
     char start[TG_CLOCK_ISO_BYTES], library[TG_DEV_LIBRARY_BYTES];
     bool opened, logging;
 } session;
@@ -84,13 +84,14 @@ static void describe(const tg_invocation *invocation, const tg_train_options *op
     s->kernels[1] =
         (tg_run_pair){"attention", tg_cpu_level_name(tg_kern_attention_level(level, dtype))};
     s->kernels[2] = (tg_run_pair){"rows", tg_cpu_level_name(tg_kern_rows_level(level))};
+    s->kernels[3] = (tg_run_pair){"products", tg_kern_products(level, dtype)};
     tg_run_machine_read(0, &s->info.machine);
     s->info.command = invocation->command->name;
     s->info.version = TG_PROGRAM_VERSION;
     s->info.libraries = s->libraries;
     s->info.library_count = 1;
     s->info.kernels = s->kernels;
-    s->info.kernel_count = 3;
+    s->info.kernel_count = 4;
     s->info.ranks = 1;
     s->info.threads = options->threads;
     s->info.workers = tg_train_options_workers(options);

@@ -16,5 +16,7 @@
 tg_cpu_level tg_kern_rows_level(tg_cpu_level level);
 /* TG_BF16 only for a level of avx512_bf16 or more, as for attention itself. */
 tg_cpu_level tg_kern_attention_level(tg_cpu_level level, tg_dtype dtype);
+/* Whose matrix products: "own" (on AMX tiles, widths that are multiples of 32) or "onednn". Static. */
+const char *tg_kern_products(tg_cpu_level level, tg_dtype dtype);
 
 #endif

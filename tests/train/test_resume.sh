@@ -22,7 +22,7 @@ train --output whole >/dev/null
 total=$(steps whole | wc -l)
 [ "$total" -ge 12 ] || fail "only $total steps: the test needs several epochs"
 want=$(weights whole)
-grep -Eq '"kernels":\{"instruction_set":"(avx2|portable)","attention":"\1","rows":"\1"\}' whole/run.json ||
+grep -Eq '"kernels":\{"instruction_set":"(avx2|portable)","attention":"\1","rows":"\1","products":"onednn"\}' whole/run.json ||
     fail "kernels of a run under --cpu-isa avx2: $(cat whole/run.json)"
 
 # the same command, the same bits
