@@ -1,10 +1,11 @@
 #!/bin/sh
 # food-results.sh DATA OUTPUT [SEED...] - teacher, student alone and distilled student on real photos.
 #
-# DATA holds train/, more/ and val/ with a folder for each class. For every seed (default: 1 2 3) three
-# runs go to OUTPUT/seed-N; a run that was stopped goes on where it was. Prints the accuracy of the last
-# epoch of every run, with mean and spread (sample standard deviation) over the seeds. The last epoch, not
-# the best: choosing the best on the validation photos would flatter all three.
+# DATA holds train/, more/ and val/ with a folder for each class. Each seed (default: 1 2 3) trains its
+# three models one after the other in OUTPUT/seed-N, and the seeds run side by side, each on its share of
+# the cores: models of this size keep one core busier than two. Started again it goes on where it was. Prints
+# the accuracy of the last epoch of every run, with mean and spread (sample standard deviation) over the
+# seeds. The last epoch, not the best: choosing the best on the validation photos would flatter all three.
 # `tagine` is taken from PATH. See docs/RESULTS.md.
 set -eu
 
@@ -15,40 +16,58 @@ fi
 data=$1 output=$2
 shift 2
 [ $# -gt 0 ] || set -- 1 2 3
+threads=$(($(nproc) / $#))
+[ "$threads" -ge 1 ] || threads=1
 
-common="--train-split train+more --model vit_tiny_patch16_224 --img-size 96 --patch-size 12
-    --batch-size 64 --lr 2e-4 --warmup-epochs 5 --clip-grad 1 --scale 0.25 1 --aa rand-m9-mstd0.5-inc1
-    --amp --eval-interval 5 --resume auto"
-teacher="--embed-dim 192 --depth 9 --num-heads 3 --drop-path 0.1 --cutmix 1.0 --mixup-prob 0.5 --epochs 100"
-student="--embed-dim 128 --depth 6 --num-heads 2 --epochs 60"
+common="--train-split train+more --model vit_tiny_patch16_224 --img-size 96 --batch-size 64 --epochs 60
+    --warmup-epochs 5 --clip-grad 1 --scale 0.25 1 --color-jitter 0.3 --amp --eval-interval 5
+    --resume auto --threads $threads --workers $threads --quiet"
+teacher="--patch-size 8 --embed-dim 192 --depth 6 --num-heads 3 --global-pool avg --drop-path 0.1
+    --reprob 0.25 --lr 2.5e-4"
+student="--patch-size 12 --embed-dim 128 --depth 6 --num-heads 2 --lr 3e-4"
 
-# The paths may hold spaces: only the option lists are split.
+# run COMMAND FOLDER OPTIONS... : the paths may hold spaces, only the option lists are split
 run() {
     command=$1 to=$2 options=$3
     shift 3
     # shellcheck disable=SC2086
-    tagine "$command" $options --data "$data" --output "$to" "$@"
+    tagine "$command" $common $options --data "$data" --output "$to" "$@" >"$to.log" 2>&1 ||
+        { echo "$to failed: $(tail -n 1 "$to.log")" >&2 && return 1; }
+    echo "$to: done"
+}
+
+one_seed() {
+    runs=$output/seed-$1
+    mkdir -p "$runs"
+    run train "$runs/teacher" "$teacher" --seed "$1" &&
+        run train "$runs/alone" "$student" --seed "$1" &&
+        run distill "$runs/distilled" "$student" --seed "$1" --teacher "$runs/teacher/model" \
+            --kd-alpha 0.9 --kd-temperature 2
 }
 
 last() {
-    awk -F'[:,]' '/"val_top1"/ { for (i = 1; i < NF; i++) if ($i ~ /"val_top1"/) v = $(i + 1) }
+    awk -F'[:,}]' '/"val_top1"/ { for (i = 1; i < NF; i++) if ($i ~ /"val_top1"/) v = $(i + 1) }
         END { printf "%.2f", v }' "$1/metrics.jsonl"
 }
 
+# a shell's background jobs do not see Ctrl-C; on SIGTERM every run saves and leaves
+trap 'trap - INT TERM; kill 0' INT TERM
+children=
 for seed; do
-    runs=$output/seed-$seed
-    run train "$runs/teacher" "$common $teacher" --seed "$seed"
-    run train "$runs/alone" "$common $student" --seed "$seed"
-    run distill "$runs/distilled" "$common $student" --seed "$seed" --teacher "$runs/teacher/model" \
-        --kd-alpha 0.9 --kd-temperature 2
+    one_seed "$seed" &
+    children="$children $!"
+done
+for child in $children; do
+    wait "$child"
 done
 
-printf '%-8s %9s %9s %9s\n' seed teacher alone distilled
 for seed; do
     runs=$output/seed-$seed
     printf '%-8s %9s %9s %9s\n' "$seed" "$(last "$runs/teacher")" "$(last "$runs/alone")" \
         "$(last "$runs/distilled")"
-done | tee "$output/table.txt"
+done >"$output/table.txt"
+printf '%-8s %9s %9s %9s\n' seed teacher alone distilled
+cat "$output/table.txt"
 awk '{ for (i = 2; i <= 4; i++) { s[i] += $i; q[i] += $i * $i } n++ }
     END {
         printf "%-8s", "mean"; for (i = 2; i <= 4; i++) printf " %9.2f", s[i] / n
