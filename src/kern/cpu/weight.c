@@ -121,17 +121,9 @@ static tg_status reorder(tg_stream *stream, dnnl_primitive_t primitive, dnnl_mem
 static void refresh_panels(const tg_stream *stream, tg_weight *weight, const float *w)
 {
     const size_t out = weight->out_features, in = weight->in_features;
-#pragma omp parallel num_threads(stream->threads)
-    {
-#pragma omp for schedule(static) nowait
-        for (size_t n = 0; n < out; n += TG_PANEL)
-            tg_amx_pack_transposed(out, in, w, n, weight->forward);
-        if (weight->backward) {
-#pragma omp for schedule(static) nowait
-            for (size_t n = 0; n < in; n += TG_PANEL)
-                tg_amx_pack_plain(out, in, w, n, weight->backward);
-        }
-    }
+#pragma omp parallel for schedule(static) num_threads(stream->threads)
+    for (size_t n = 0; n < out; n += TG_PANEL)
+        tg_amx_pack_rows(out, in, w, n, weight->forward, weight->backward);
 }
 
 tg_status tg_cpu_weight_refresh(tg_stream *stream, tg_weight *weight, const float *w)

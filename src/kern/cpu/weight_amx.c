@@ -17,16 +17,6 @@ static void turn_tile(const float *w, size_t ld, uint16_t *out)
         _mm512_store_si512(out + 32 * i, _mm512_load_si512(turned + 16 * i));
 }
 
-void tg_amx_pack_transposed(size_t out_features, size_t in_features, const float *w, size_t n,
-                            uint16_t *out_b)
-{
-    (void)out_features;
-    uint16_t *out = out_b + n * in_features;
-    for (size_t k = 0; k < in_features; k += 32)
-        for (size_t half = 0; half < TG_PANEL; half += 16, out += TG_TILE_ELEMENTS)
-            turn_tile(w + (n + half) * in_features + k, in_features, out);
-}
-
 /* 16 elements of two rows as words */
 static __m512i pair_of(const float *even, const float *odd)
 {
@@ -35,15 +25,25 @@ static __m512i pair_of(const float *even, const float *odd)
     return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 
-void tg_amx_pack_plain(size_t out_features, size_t in_features, const float *w, size_t n,
-                       uint16_t *out_b)
+/* The two tiles of 32 rows x 32 columns of W. */
+static void pair_block(const float *w, size_t ld, uint16_t *out)
 {
-    uint16_t *out = out_b + n * out_features;
-    for (size_t k = 0; k < out_features; k += 32, out += 2 * TG_TILE_ELEMENTS)
-        for (size_t i = 0; i < 16; i++) {
-            const float *row = w + (k + 2 * i) * in_features + n;
-            _mm512_store_si512(out + 32 * i, pair_of(row, row + in_features));
-            _mm512_store_si512(out + TG_TILE_ELEMENTS + 32 * i,
-                               pair_of(row + 16, row + in_features + 16));
-        }
+    for (size_t i = 0; i < 16; i++) {
+        const float *row = w + 2 * i * ld;
+        _mm512_store_si512(out + 32 * i, pair_of(row, row + ld));
+        _mm512_store_si512(out + TG_TILE_ELEMENTS + 32 * i, pair_of(row + 16, row + ld + 16));
+    }
+}
+
+void tg_amx_pack_rows(size_t out_features, size_t in_features, const float *w, size_t n,
+                      uint16_t *out_transposed, uint16_t *out_plain)
+{
+    uint16_t *forward = out_transposed + n * in_features;
+    w += n * in_features;
+    for (size_t k = 0; k < in_features; k += TG_PANEL) {
+        for (size_t half = 0; half < TG_PANEL; half += 16, forward += TG_TILE_ELEMENTS)
+            turn_tile(w + half * in_features + k, in_features, forward);
+        if (out_plain)
+            pair_block(w + k, in_features, out_plain + k * out_features + n * TG_PANEL);
+    }
 }
