@@ -58,7 +58,23 @@ static size_t o_at(const tg_attention_shape *s, size_t b, size_t h)
     return b * s->T_q * s->H * s->D + h * s->D;
 }
 
-static tg_attention_head head_of(const tg_attention_shape *s, const void *qkv, size_t b, size_t h)
+/* Share h of the rows of sample b + 1 in an array of `columns` a row. */
+static void look_ahead(const tg_attention_shape *s, const void *array, size_t rows, size_t columns,
+                       size_t b, size_t h, size_t range, tg_attention_ahead *out)
+{
+    enum { LINE = 64, STEPS = 16 };
+    if (b + 1 >= s->B)
+        return;
+    const size_t sample = rows * columns * tg_dtype_bytes(s->dtype), blocks = (s->T + 31) / 32;
+    const char *begin = (const char *)array + (b + 1) * sample;
+    const size_t lines = sample / s->H / LINE + 1, steps = blocks * blocks * STEPS;
+    out->range[range].at = begin + sample * h / s->H;
+    out->range[range].end = begin + sample * (h + 1) / s->H;
+    out->range[range].lines = (lines + steps - 1) / steps;
+}
+
+static tg_attention_head head_of(const tg_attention_shape *s, const void *qkv, size_t b, size_t h,
+                                 tg_attention_ahead *ahead)
 {
     const char *base = qkv;
     size_t size = tg_dtype_bytes(s->dtype);
@@ -70,7 +86,8 @@ static tg_attention_head head_of(const tg_attention_shape *s, const void *qkv, s
                                .scale = s->scale,
                                .q = base + packed_at(s, b, 0, h) * size,
                                .k = base + packed_at(s, b, 1, h) * size,
-                               .v = base + packed_at(s, b, 2, h) * size};
+                               .v = base + packed_at(s, b, 2, h) * size,
+                               .ahead = ahead};
 }
 
 /* Items of work per head: more than one only when there are too few heads for the threads, because
@@ -89,7 +106,10 @@ static void forward_item(const tg_attention_kernel *kernel, const tg_attention_s
     size_t part = item % parts, bh = item / parts, b = bh / s->H, h = bh % s->H;
     size_t blocks = (s->T_q + TG_ATTENTION_BLOCK - 1) / TG_ATTENTION_BLOCK;
     size_t end = blocks * (part + 1) / parts * TG_ATTENTION_BLOCK;
-    tg_attention_head head = head_of(s, qkv, b, h);
+    tg_attention_ahead ahead = {0};
+    if (parts == 1)
+        look_ahead(s, qkv, s->T, 3 * s->H * s->D, b, h, 0, &ahead);
+    tg_attention_head head = head_of(s, qkv, b, h, &ahead);
     tg_attention_forward_out out = {
         .begin = blocks * part / parts * TG_ATTENTION_BLOCK,
         .end = end < s->T_q ? end : s->T_q,
@@ -130,7 +150,13 @@ static void backward_item(const tg_attention_kernel *kernel, const tg_attention_
                           void *scratch)
 {
     size_t b = bh / s->H, h = bh % s->H, size = tg_dtype_bytes(s->dtype);
-    tg_attention_head head = head_of(s, qkv, b, h);
+    tg_attention_ahead ahead = {0};
+    if (s->T_q == s->T) {
+        look_ahead(s, qkv, s->T, 3 * s->H * s->D, b, h, 0, &ahead);
+        look_ahead(s, all->o, s->T_q, s->H * s->D, b, h, 1, &ahead);
+        look_ahead(s, all->d_o, s->T_q, s->H * s->D, b, h, 2, &ahead);
+    }
+    tg_attention_head head = head_of(s, qkv, b, h, &ahead);
     tg_attention_backward_args args = {
         .o = (const char *)all->o + o_at(s, b, h) * size,
         .d_o = (const char *)all->d_o + o_at(s, b, h) * size,

@@ -17,6 +17,19 @@
 /* Query rows that a forward kernel handles together; items of work begin at multiples of it. */
 enum { TG_ATTENTION_BLOCK = 96 };
 
+enum { TG_ATTENTION_RANGES = 3 };
+
+/* Memory that the next sample's heads read, fetched while this head is computed: a kernel asks for
+ * `lines` of each range at each of its (T/32)^2 * 16 or more steps, or not at all. Samples are fetched
+ * whole, a share with each head: then lines follow each other and the hardware's own fetching joins in;
+ * the rows of one head lie apart. */
+typedef struct tg_attention_ahead {
+    struct {
+        const char *at, *end;
+        size_t lines;
+    } range[TG_ATTENTION_RANGES];
+} tg_attention_ahead;
+
 /* One head of one sample. Pointers are to the head's first row, strides in elements. */
 typedef struct tg_attention_head {
     size_t T, T_q, D;
@@ -24,6 +37,7 @@ typedef struct tg_attention_head {
     size_t o_stride;      /* between tokens of o and do */
     float scale;
     const void *q, *k, *v;
+    tg_attention_ahead *ahead; /* used up by the kernel */
 } tg_attention_head;
 
 /* Forward computes query rows [begin, end) of the head. lse may be NULL. */

@@ -4,6 +4,7 @@
 #define TG_KERN_CPU_ATTENTION_AVX512BF16_H
 #if defined(__AVX512BF16__)
 
+#include "kern/cpu/attention.h"
 #include "kern/cpu/attention_exp2.h"
 #include "kern/cpu/pairs.h"
 
@@ -75,6 +76,17 @@ static inline __m512 tg_log_ps(__m512 x)
     p = _mm512_fmadd_ps(p, q, _mm512_set1_ps(2.0f / 3));
     p = _mm512_fmadd_ps(p, q, _mm512_set1_ps(2.0f));
     return _mm512_fmadd_ps(e, _mm512_set1_ps(TG_LN2), _mm512_mul_ps(p, s));
+}
+
+/* One step of a head's work: see tg_attention_ahead. */
+static inline void tg_attention_fetch(tg_attention_ahead *ahead)
+{
+    for (size_t i = 0; i < TG_ATTENTION_RANGES; i++) {
+        const char *at = ahead->range[i].at;
+        for (size_t n = ahead->range[i].lines; n > 0 && at < ahead->range[i].end; n--, at += 64)
+            _mm_prefetch(at, _MM_HINT_T1);
+        ahead->range[i].at = at;
+    }
 }
 
 /* n lowest lanes, all sixteen from n = 16 on. */

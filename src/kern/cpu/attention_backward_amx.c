@@ -47,6 +47,7 @@ static inline void raise_rows(const tg_attention_keys *x, raising *w, size_t row
     for (; w->s && w->next < end; w->next += 2) {
         uint16_t *paired = x->ds_p + w->t / 16 * x->panel + 16 * w->next;
         __m512i even, odd, words[2];
+        tg_attention_fetch(x->ahead);
         raise_row(x, w, w->next, &even);
         raise_row(x, w, w->next + 1, &odd);
         tg_pair_rows(even, odd, &words[0], &words[1]);

@@ -227,7 +227,8 @@ static void weigh_keys(const buffers *x, const tg_attention_head *head, size_t t
                               .p = x->p,
                               .ds = x->ds,
                               .ds_p = x->ds_p + 16 * key_of_group,
-                              .panel = x->panel};
+                              .panel = x->panel,
+                              .ahead = head->ahead};
     keys.k = rows_of(head, head->k, t, x->k, &keys.stride);
     keys.v = rows_of(head, head->v, t, x->v, &keys.stride);
     if (!level->weigh_keys || !level->weigh_keys(&keys))

@@ -61,6 +61,7 @@ typedef struct tg_attention_block {
     uint16_t *p;
     size_t ld; /* of p */
     float *sum;
+    tg_attention_ahead *ahead;
 } tg_attention_block;
 
 /* A block of keys and all queries in backward: out_p = P^T = exp2(factor k q - lse), out_ds = dS^T =
@@ -78,6 +79,7 @@ typedef struct tg_attention_keys {
     uint16_t *p, *ds;
     uint16_t *ds_p; /* the block's rows of an operand with K = keys, N = queries */
     size_t panel;   /* elements between panels of ds_p */
+    tg_attention_ahead *ahead;
 } tg_attention_keys;
 
 typedef struct tg_attention_bf16 {

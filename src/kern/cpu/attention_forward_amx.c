@@ -44,6 +44,7 @@ static inline void raise_rows(const tg_attention_block *x, raising *w, size_t ro
     for (; w->next < end; w->next += 2) {
         const float *s = w->s + BLOCK * w->next;
         uint16_t *p = x->p + w->next * x->ld + w->t;
+        tg_attention_fetch(x->ahead);
         _mm512_store_si512(p, weights(w, s, low, high, w->sum + w->next));
         _mm512_store_si512(p + x->ld, weights(w, s + BLOCK, low, high, w->sum + w->next + 1));
     }

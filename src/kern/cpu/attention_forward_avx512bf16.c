@@ -143,7 +143,8 @@ static bool near_weights(const buffers *x, const tg_attention_head *head, const 
                                                  .s = x->s,
                                                  .p = x->p,
                                                  .ld = x->lds,
-                                                 .sum = x->sum}))
+                                                 .sum = x->sum,
+                                                 .ahead = head->ahead}))
         return false;
     memset(x->max, 0, BLOCK * sizeof *x->max);
     level->product(&(tg_attention_operands){.M = rows,
