@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "base/rng.h"
-#include "kern/peak.h"
+
 #include "kern/traced.h"
 #include "os/clock.h"
 #include "os/memory.h"
@@ -329,7 +329,7 @@ tg_status tg_bench_run(const tg_bench_options *options, tg_bench_result *out)
     TG_TRY_GOTO(run_profile(&b, &result.profile), release_bench);
     summarise(&b, &result);
     release(&b);
-    TG_TRY_GOTO(tg_kern_peak(b.stream, b.dtype, &result.matmul_peak_flops_per_s), release_bench);
+    TG_TRY_GOTO(tg_kern_peak(b.stream, b.dtype, &result.peak), release_bench);
     *out = result;
 release_bench:
     release(&b);

@@ -20,6 +20,7 @@
 #define TG_TRAIN_BENCH_H
 
 #include "infer/network.h"
+#include "kern/peak.h"
 #include "trace/trace.h"
 
 #include <stdint.h>
@@ -60,7 +61,8 @@ typedef struct tg_bench_result {
     double first_step_s, step_s, step_min_s, step_max_s; /* step_s: median */
     /* medians of a step's parts; NaN where there is none */
     double teacher_s, forward_s, backward_s, optimizer_s;
-    double flops_per_image, images_per_s, flops_per_s, matmul_peak_flops_per_s;
+    double flops_per_image, images_per_s, flops_per_s;
+    tg_peak peak;
     uint64_t peak_rss_bytes;
     tg_bench_profile profile;
 } tg_bench_result;
