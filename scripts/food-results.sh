@@ -31,8 +31,10 @@ run() {
     command=$1 to=$2 options=$3
     shift 3
     # shellcheck disable=SC2086
-    tagine "$command" $common $options --data "$data" --output "$to" "$@" >"$to.log" 2>&1 ||
-        { echo "$to failed: $(tail -n 1 "$to.log")" >&2 && return 1; }
+    tagine "$command" $common $options --data "$data" --output "$to" "$@" >"$to.log" 2>&1 &
+    job=$!
+    trap 'kill $job 2>/dev/null; wait $job; exit 143' INT TERM
+    wait $job || { echo "$to failed: $(tail -n 1 "$to.log")" >&2 && return 1; }
     echo "$to: done"
 }
 
@@ -50,16 +52,17 @@ last() {
         END { printf "%.2f", v }' "$1/metrics.jsonl"
 }
 
-# a shell's background jobs do not see Ctrl-C; on SIGTERM every run saves and leaves
-trap 'trap - INT TERM; kill 0' INT TERM
-children=
+# Stopped, every run saves and leaves; started again, each goes on.
+children='' status=0
+trap 'kill $children 2>/dev/null; wait; exit 143' INT TERM
 for seed; do
     one_seed "$seed" &
     children="$children $!"
 done
 for child in $children; do
-    wait "$child"
+    wait "$child" || status=$?
 done
+[ $status -eq 0 ] || exit $status
 
 for seed; do
     runs=$output/seed-$seed

@@ -1,6 +1,6 @@
 /* attention.h - multi-head self-attention on packed q,k,v, never storing the T x T matrix.
  *
- * Source     Vaswani et al. 2017; one pass with running maximum: Dao et al., "FlashAttention", 2022.
+ * Source     Vaswani et al. 2017; backward from the logarithm of the sum: Dao et al., "FlashAttention", 2022.
  * Formula    q,k,v = qkv[b,t,0..2,h,:];  S = scale q k^T;  P = softmax(S);  o[b,t,h,:] = P v
  *            lse[b,h,t] = max + log sum exp of row t of S (natural logarithm)
  *            backward: delta[t] = do.o;  P = exp(S - lse);  dv = P^T do;  dS = P * (do v^T - delta);
