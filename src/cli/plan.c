@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/options_model.h"
+#include "kern/kern.h"
 #include "model/vit.h"
 #include "tensor/param.h"
 
@@ -51,8 +52,22 @@ typedef struct plan {
     size_t parameters;
     double macs; /* of one image's forward */
     double weights_bytes, gradients_bytes, moments_bytes, average_bytes, activations_bytes;
+    double prepared_bytes;  /* copies of the weights that products read */
     double inference_bytes; /* activations of one image, forward only */
+    double inference_prepared_bytes;
 } plan;
+
+/* What products keep of the weights on this machine. */
+static tg_status add_prepared(const tg_vit_config *config, tg_dtype dtype, plan *p)
+{
+    tg_stream *stream;
+    TG_TRY(tg_stream_open_cpu(1, tg_cpu_level_detect(), &stream));
+    const tg_kern *kern = tg_kern_select(stream);
+    p->prepared_bytes = (double)tg_vit_weight_bytes(config, kern, dtype, true);
+    p->inference_prepared_bytes = (double)tg_vit_weight_bytes(config, kern, dtype, false);
+    tg_stream_close(stream);
+    return TG_OK;
+}
 
 static tg_status make_plan(const plan_settings *s, const tg_vit_config *config, plan *out)
 {
@@ -72,13 +87,13 @@ static tg_status make_plan(const plan_settings *s, const tg_vit_config *config, 
         .inference_bytes = (double)tg_vit_step_bytes(config, 1, dtype, TG_VIT_INFER),
     };
     tg_param_table_done(&table);
-    return TG_OK;
+    return add_prepared(config, dtype, out);
 }
 
 static double total_bytes(const plan *p)
 {
     return p->weights_bytes + p->gradients_bytes + p->moments_bytes + p->average_bytes +
-           p->activations_bytes;
+           p->prepared_bytes + p->activations_bytes;
 }
 
 static void print_json(const plan_settings *s, const tg_vit_config *config, const plan *p,
@@ -98,8 +113,10 @@ static void print_json(const plan_settings *s, const tg_vit_config *config, cons
     tg_json_put_double(&w, "gradients_bytes", p->gradients_bytes);
     tg_json_put_double(&w, "moments_bytes", p->moments_bytes);
     tg_json_put_double(&w, "average_bytes", p->average_bytes);
+    tg_json_put_double(&w, "prepared_bytes", p->prepared_bytes);
     tg_json_put_double(&w, "activations_bytes", p->activations_bytes);
     tg_json_put_double(&w, "total_bytes", total_bytes(p));
+    tg_json_put_double(&w, "inference_prepared_bytes", p->inference_prepared_bytes);
     tg_json_put_double(&w, "inference_activations_bytes", p->inference_bytes);
     tg_json_end_object(&w);
     tg_text_append_char(out, '\n');
@@ -130,10 +147,12 @@ static void print_table(const plan_settings *s, const tg_vit_config *config, con
     print_row("moments (AdamW)", p->moments_bytes, out);
     if (p->average_bytes > 0)
         print_row("average of the weights", p->average_bytes, out);
+    print_row("weights as prepared", p->prepared_bytes, out);
     print_row("activations, at most", p->activations_bytes, out);
     print_row("total", total_bytes(p), out);
     tg_text_append_string(out, "memory of predicting one image\n");
     print_row("weights", p->weights_bytes, out);
+    print_row("weights as prepared", p->inference_prepared_bytes, out);
     print_row("activations, at most", p->inference_bytes, out);
 }
 
@@ -158,10 +177,11 @@ const tg_command tg_command_plan = {
     .name = "plan",
     .arguments = "",
     .summary = "Show a model's parameters, work and memory before anything is started",
-    .description = "Counts parameters and multiply-adds (twice that many FLOPs; a training step "
-                   "takes three\ntimes the forward), and the memory of a training step: weights, "
-                   "gradients and AdamW's\nmoments in float32, and an upper bound of the "
-                   "activations.",
+    .description =
+        "Counts parameters and multiply-adds (twice that many FLOPs; a training step "
+        "takes three\ntimes the forward), and the memory of a training step: weights, "
+        "gradients and AdamW's\nmoments in float32, the copies of the weights that products "
+        "read on this machine, and an\nupper bound of the activations.",
     .groups = GROUPS,
     .group_count = TG_COUNT_OF(GROUPS),
     .settings_bytes = sizeof(plan_settings),

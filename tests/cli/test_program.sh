@@ -56,6 +56,11 @@ expect 2 "bad.yaml: line 1, column 12: batchsize: unknown option; did you mean b
 # ViT-Ti/16 has 5,717,416 parameters (timm), and the parts of the memory add up
 "$TAGINE" plan --json --batch-size 2 >plan.json || fault "plan failed"
 grep -q '"parameters":5717416,' plan.json || fault "parameters: $(cat plan.json)"
+awk -F'[:,}]' '{ for (i = 1; i < NF; i++) { gsub(/["{]/, "", $i); v[$i] = $(i + 1) }
+    n = split("weights gradients moments average prepared activations", part, " ")
+    for (i = 1; i <= n; i++) sum += v[part[i] "_bytes"]
+    exit !(v["prepared_bytes"] > 0 && sum == v["total_bytes"]) }' plan.json ||
+    fault "the parts do not add up: $(cat plan.json)"
 for name in de_DE.UTF-8 C; do
     LC_ALL=$name "$TAGINE" plan --model vit_small_patch16_224 >"plan.$name"
     LC_ALL=$name "$TAGINE" plan --print-config >"config.$name"
