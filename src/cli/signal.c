@@ -35,6 +35,16 @@ static void handle(int number)
     errno = saved;
 }
 
+/* What the process was started with ignored stays so: SIGHUP by nohup, SIGINT by a shell that starts
+ * a job in the background. */
+static void catch_unless_ignored(int number, const struct sigaction *action)
+{
+    struct sigaction inherited;
+    sigaction(number, NULL, &inherited);
+    if (inherited.sa_handler != SIG_IGN)
+        sigaction(number, action, NULL);
+}
+
 tg_status tg_signal_install(void)
 {
     if (pipe_fds[0] < 0 && pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
@@ -42,13 +52,10 @@ tg_status tg_signal_install(void)
                        strerrordesc_np(errno));
     struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
+    catch_unless_ignored(SIGINT, &action);
+    catch_unless_ignored(SIGHUP, &action);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGUSR1, &action, NULL);
-    struct sigaction hangup;
-    sigaction(SIGHUP, NULL, &hangup);
-    if (hangup.sa_handler != SIG_IGN) /* as nohup sets it */
-        sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes (ulimit -f) fails the write instead */
     return TG_OK;

@@ -1,8 +1,9 @@
 /* signal.h - a wish to stop, asked for by signal, seen by the program when it suits.
  *
- * SIGINT, SIGTERM, SIGHUP (a lost terminal; left alone where nohup ignores it) and SIGUSR1 (which job
- * schedulers send some time before the end) set a flag and
- * make a descriptor readable; loops look at one of them between steps, save and leave. A second
+ * SIGINT, SIGTERM, SIGHUP (a lost terminal) and SIGUSR1 (which job schedulers send some time before
+ * the end) set a flag and make a descriptor readable; loops look at one of them between steps, save
+ * and leave. SIGINT and SIGHUP are left alone where the process was started with them ignored, as by
+ * a shell's "&" in a script and by nohup. A second
  * SIGINT, SIGTERM or SIGHUP that comes 3 s or more after the first ends the process at once, as if the
  * signal had not been caught: the way out when saving hangs. Earlier repeats (a terminal and a
  * launcher often both send one) and SIGUSR1 never do that.

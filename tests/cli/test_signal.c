@@ -50,9 +50,33 @@ static void second_request_leaves_at_once(void **state)
     assert_int_equal(WEXITSTATUS(status), 7);
 }
 
+/* A shell starts a job in the background with SIGINT ignored, nohup with SIGHUP: they stay ignored. */
+static void ignored_signals_stay_ignored(void **state)
+{
+    (void)state;
+    const int signals[] = {SIGINT, SIGHUP};
+    for (int i = 0; i < 2; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            signal(signals[i], SIG_IGN);
+            if (tg_signal_install() != TG_OK)
+                _exit(99);
+            raise(signals[i]);
+            int stopped_by = tg_signal_stop();
+            raise(SIGTERM);
+            _exit(stopped_by == 0 && tg_signal_stop() == SIGTERM ? 0 : 1);
+        }
+        waitpid(child, &status, 0);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(asks_to_stop),
-                                       cmocka_unit_test(second_request_leaves_at_once)};
+                                       cmocka_unit_test(second_request_leaves_at_once),
+                                       cmocka_unit_test(ignored_signals_stay_ignored)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
