@@ -135,7 +135,7 @@ const tg_option tg_augment_option_table[TG_AUGMENT_OPTION_COUNT] = {
          "probability that a batch is mixed"),
     REAL("mixup-switch-prob", train.augment.mixup_switch_prob, "0.5", 0, 1, "P",
          "probability of cutmix when both are on"),
-    SWITCH("no-aug", train.augment.no_aug, "train on evaluation's view of each photo"),
+    SWITCH("no-aug", train.augment.no_aug, "train on evaluation's view of each photo: no crop, flip, colour, erasing or mixing"),
 };
 
 const tg_option tg_loader_option_table[TG_LOADER_OPTION_COUNT] = {
@@ -151,7 +151,7 @@ const tg_option tg_loader_option_table[TG_LOADER_OPTION_COUNT] = {
      .flags = TG_OPTION_AUTO},
     SWITCH("strict", train.data.strict, "stop at the first photo that cannot be read"),
     REAL("max-bad-share", train.data.max_bad_share, "0.1", 0, 1, "SHARE",
-         "stop when more of an epoch's photos than this cannot be read"),
+         "stop when more of an epoch's photos than this cannot be read; 0: when any cannot"),
 };
 
 const tg_option tg_output_option_table[TG_OUTPUT_OPTION_COUNT] = {
@@ -159,7 +159,7 @@ const tg_option tg_output_option_table[TG_OUTPUT_OPTION_COUNT] = {
          TG_OPTION_FOLDER),
     TEXT("experiment", extra.experiment, NULL, "NAME", "folder below --output for this run", 0),
     WHOLE("checkpoint-hist", train.output.checkpoint_hist, "1", 0, 1e6, "N",
-          "checkpoints to keep beside last and best"),
+          "newest checkpoints to keep, last among them, and best besides"),
     WHOLE("checkpoint-steps", train.output.checkpoint_steps, "0", 0, 1e9, "N",
           "save every so many steps as well; 0: at the end of each epoch only"),
     WHOLE("eval-interval", train.output.eval_interval, "1", 0, 1e6, "N",

@@ -377,6 +377,19 @@ tg_status tg_dataset_open(const tg_dataset_options *options, tg_dataset *out)
     return TG_OK;
 }
 
+tg_status tg_dataset_has_classes(const tg_dataset_options *options, bool *out)
+{
+    tg_dataset_options labelled = *options;
+    tg_scan scan = {0};
+    labelled.unlabelled = 0;
+    TG_TRY(check_options(&labelled));
+    tg_status status = scan_parts(&labelled, &scan);
+    if (status == TG_OK)
+        *out = scan.class_count > 0;
+    tg_scan_done(&scan);
+    return status;
+}
+
 void tg_dataset_done(tg_dataset *dataset)
 {
     if (!dataset)

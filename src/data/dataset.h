@@ -31,6 +31,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,6 +71,10 @@ typedef struct tg_dataset_options {
 
 tg_status tg_dataset_open(const tg_dataset_options *options, tg_dataset *out) TG_MUST_CHECK;
 void tg_dataset_done(tg_dataset *dataset);
+
+/* Whether there are class folders, with photos or not, where the options look. Errors as
+ * tg_dataset_open's about folders. */
+tg_status tg_dataset_has_classes(const tg_dataset_options *options, bool *out) TG_MUST_CHECK;
 
 /* How many photos of `b` are in `a` too: files of one name in the same folder (device and inode, so
  * links to folders hide none; copies and links to files are tg_data_check's). TG_ERROR_MACHINE:

@@ -21,7 +21,6 @@
 #endif
 
 #define DEFAULT_PREFETCH 2
-#define DEFAULT_BAD_SHARE 0.1
 #define MAX_WORKERS 1024
 #define STALL_SECONDS 30
 
@@ -79,6 +78,11 @@ size_t tg_loader_bytes(const tg_loader_options *options)
     return total;
 }
 
+static bool augments(const tg_loader_options *options)
+{
+    return options->train && !options->evaluation_view;
+}
+
 /* Makes photo `at` of the slot. Runs without the lock. */
 static tg_status make_photo(const tg_loader *loader, const tg_slot *slot, size_t at,
                             tg_photo_maker *maker)
@@ -97,7 +101,7 @@ static tg_status make_photo(const tg_loader *loader, const tg_slot *slot, size_t
     batch->sample_index[at] = sample;
     if (options->before_photo)
         options->before_photo(options->before_photo_user, loader->epoch, sample);
-    tg_photo_recipe recipe = {.augment = options->train ? &options->augment : NULL,
+    tg_photo_recipe recipe = {.augment = augments(options) ? &options->augment : NULL,
                               .preprocess = own,
                               .teacher = options->has_teacher ? teacher : NULL,
                               .seed = options->seed,
@@ -313,8 +317,6 @@ tg_status tg_loader_open(const tg_dataset *dataset, const tg_loader_options *opt
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a loader");
     loader->dataset = dataset;
     loader->options = *options;
-    if (options->max_bad_share == 0)
-        loader->options.max_bad_share = DEFAULT_BAD_SHARE;
     tg_status status;
     TG_TRY_GOTO(init_locks(loader), close_loader);
     TG_TRY_GOTO(init_memory(loader), close_loader);

@@ -46,12 +46,14 @@ typedef struct tg_loader_options {
     bool train;               /* augment and shuffle; false: evaluation transform, file order */
     bool drop_last;           /* train only: leave out a last part-batch */
     tg_augment augment;       /* used when train */
+    bool evaluation_view;     /* train only: each photo by the evaluation transform, no crop, flip,
+                                 colour or erasing; order, smoothing and mixing stay training's */
     tg_preprocess preprocess; /* of the student (or of the only model) */
     bool has_teacher;         /* fill batch.teacher_image: same crop and flip, own size/mean/std */
     tg_preprocess teacher_preprocess;
     size_t num_classes; /* width of targets; 0: no targets (unlabelled) */
     bool strict;
-    double max_bad_share; /* fail when more than this share of an epoch is bad; 0: 0.1 */
+    double max_bad_share; /* fail when more than this share of an epoch is bad; 0: when any is */
     /* NULL, or called on the worker's thread before each photo; tests inject delays here. */
     void (*before_photo)(void *user, uint64_t epoch, uint64_t sample);
     void *before_photo_user;

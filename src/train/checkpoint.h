@@ -37,7 +37,7 @@ typedef struct tg_train_tensors {
 
 typedef struct tg_checkpoint_options {
     const char *folder; /* RUN/checkpoints */
-    int64_t keep;       /* step folders kept besides last and best, >= 1 */
+    int64_t keep;       /* newest step folders kept, last's among them, >= 1; best's besides */
 } tg_checkpoint_options;
 
 /* Saves step-<updates>. score: of the model as it is now, NaN when it was not evaluated; best: it is

@@ -38,23 +38,10 @@ static size_t model_class(const tg_evaluate_options *options, size_t K, int32_t 
     return K;
 }
 
-static bool all_finite(const float *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!isfinite(values[i]))
-            return false;
-    return true;
-}
-
 /* Rank of the right class (0 = first; equal logits: the lower index first) and its cross-entropy.
- * Returns the first choice. An answer that is not finite is wrong, whatever its comparisons say. */
+ * Returns the first choice. The logits are finite. */
 static size_t count_photo(const float *logits, size_t K, size_t right, tally *t)
 {
-    if (!tg_scores_finite(logits, K)) {
-        t->loss = NAN;
-        t->images++;
-        return K;
-    }
     size_t better = 0, best = 0;
     double largest = logits[0], sum = 0;
     for (size_t k = 0; k < K; k++) {
@@ -86,14 +73,14 @@ static tg_status score_batch(tg_vit *vit, tg_arena *arena, const tg_batch *batch
         if (right >= K)
             return tg_fail(TG_ERROR_INPUT, "label %d is not a class of the model (%zu classes)",
                            batch->label[b], K);
-        if (!all_finite(out.logits + b * K, K)) { /* no comparison with NaN says anything */
+        if (!tg_scores_finite(out.logits + b * K, K)) { /* no comparison with NaN says anything */
             t->not_finite++;
             t->images++;
             t->loss = NAN;
             continue;
         }
         size_t best = count_photo(out.logits + b * K, K, right, t);
-        if (options->confusion && best < K)
+        if (options->confusion)
             options->confusion[right * K + best]++;
     }
     return TG_OK;

@@ -23,17 +23,24 @@ static tg_status open_unlabelled(tg_job *job, tg_dataset_options request, const 
     if (no_labels_check(job) != TG_OK)
         return tg_fail_prefix(TG_ERROR_INPUT, "%s", reason);
     request.unlabelled = 1;
-    return tg_dataset_open(&request, &job->train);
+    TG_TRY(tg_dataset_open(&request, &job->train));
+    tg_log_warning("training without labels, from the teacher alone, and without validation: %s",
+                   reason);
+    return TG_OK;
 }
 
+/* Photos without class folders may still be learned from a teacher; any other fault stays one. */
 static tg_status open_train(tg_job *job, const tg_dataset_options *request)
 {
+    bool has_classes;
     tg_status status = tg_dataset_open(request, &job->train);
     if (status != TG_ERROR_INPUT || !job->options->distill.teacher ||
         job->options->distill.objective.alpha < 1)
         return status;
-    char reason[512];
+    char reason[TG_ERROR_BYTES];
     snprintf(reason, sizeof reason, "%s", tg_error_message());
+    if (tg_dataset_has_classes(request, &has_classes) != TG_OK || has_classes)
+        return tg_fail(status, "%s", reason);
     return open_unlabelled(job, *request, reason);
 }
 
@@ -127,11 +134,8 @@ static tg_status fill_augment(const tg_augment_choice *choice, tg_augment *out)
     a.mix_switch_prob = choice->mixup_switch_prob;
     if (choice->aa && *choice->aa)
         TG_TRY(tg_augment_parse_aa(choice->aa, &a));
-    if (choice->no_aug) {
-        a.scale_min = a.scale_max = 1;
-        a.hflip = a.vflip = a.color_jitter = a.reprob = a.mixup = a.cutmix = 0;
-        a.rand_ops = 0;
-    }
+    if (choice->no_aug)
+        a.mixup = a.cutmix = 0;
     TG_TRY(tg_augment_check(&a));
     *out = a;
     return TG_OK;
@@ -146,6 +150,7 @@ tg_status tg_job_open_loader(tg_job *job)
         .workers = job->workers,
         .seed = (uint64_t)o->recipe.seed,
         .train = true,
+        .evaluation_view = o->augment.no_aug,
         .drop_last = job->train.count > batch, /* a set smaller than a batch is one batch */
         .preprocess = job->student.info.preprocess,
         .has_teacher = job->teacher.vit != NULL,

@@ -88,28 +88,56 @@ static tg_status projection_floats(const tg_job *job, const tg_network_request *
     return TG_OK;
 }
 
-/* --model NAME beside --initial-checkpoint: the weights must be of that architecture. Nothing is
- * loaded that was not asked for. */
+/* The first way in which stored weights are not of the architecture that was named. Register tokens
+ * count when the name asks for some: a stored one may be a token that no head reads (ckpt/). */
+static tg_status compare_architecture(const tg_model_choice *choice, const tg_vit_config *stored,
+                                      const tg_vit_config *named)
+{
+    const struct {
+        const char *what;
+        size_t stored, named;
+    } traits[] = {
+        {"width", stored->embed_dim, named->embed_dim},
+        {"depth", stored->depth, named->depth},
+        {"heads", stored->num_heads, named->num_heads},
+        {"patch", stored->patch, named->patch},
+        {"class tokens", stored->class_token, named->class_token},
+        {"distillation tokens", stored->dist_token, named->dist_token},
+        {"register tokens", named->reg_tokens ? stored->reg_tokens : 0, named->reg_tokens},
+        {"LayerScale", stored->layer_scale, named->layer_scale},
+        {"average pooling", stored->pool == TG_POOL_AVG, named->pool == TG_POOL_AVG},
+    };
+    for (size_t i = 0; i < sizeof traits / sizeof traits[0]; i++)
+        if (traits[i].stored != traits[i].named)
+            return tg_fail(TG_ERROR_USAGE,
+                           "--initial-checkpoint %s holds another architecture (%s: %zu) than "
+                           "--model %s asks for (%zu); leave --model out to take the stored one",
+                           choice->initial_checkpoint, traits[i].what, traits[i].stored,
+                           choice->model, traits[i].named);
+    return TG_OK;
+}
+
+/* --model beside --initial-checkpoint is a name, and the weights must be of that architecture:
+ * nothing is loaded that was not asked for. */
 static tg_status check_start(const tg_job *job)
 {
     const tg_model_choice *choice = &job->options->model;
     const char *start = choice->initial_checkpoint;
-    if (!start || !*start || !choice->model || tg_network_is_path(choice->model))
-        return TG_OK;
     tg_vit_config named;
     tg_model_info stored;
+    if (!start || !*start || !choice->model)
+        return TG_OK;
+    if (tg_network_is_path(choice->model))
+        return tg_fail(
+            TG_ERROR_USAGE,
+            "--model %s and --initial-checkpoint %s: both are places of weights to start "
+            "from; give one of them",
+            choice->model, start);
     TG_TRY(tg_vit_config_preset(choice->model, &named));
     TG_TRY(tg_model_read_info(start, &stored));
-    const tg_vit_config c = stored.config;
+    tg_status status = compare_architecture(choice, &stored.config, &named);
     tg_model_info_done(&stored);
-    if (c.embed_dim == named.embed_dim && c.depth == named.depth &&
-        c.num_heads == named.num_heads && c.patch == named.patch)
-        return TG_OK;
-    return tg_fail(TG_ERROR_USAGE,
-                   "--initial-checkpoint %s holds width %zu, depth %zu, %zu heads, patch %zu; --model "
-                   "%s asks for %zu, %zu, %zu, %zu. Leave --model out to take the stored one",
-                   start, c.embed_dim, c.depth, c.num_heads, c.patch, choice->model,
-                   named.embed_dim, named.depth, named.num_heads, named.patch);
+    return status;
 }
 
 static tg_status open_student(tg_job *job)

@@ -35,7 +35,7 @@ typedef struct tg_augment_choice {
     double hflip, vflip, color_jitter, reprob, smoothing, mixup, cutmix, mixup_prob,
         mixup_switch_prob;
     const char *aa; /* "rand-m9-mstd0.5-inc1", or NULL */
-    bool no_aug;    /* evaluation transform in training */
+    bool no_aug;    /* evaluation transform in training, and no mixing */
 } tg_augment_choice;
 
 typedef struct tg_preprocess_choice {
@@ -66,7 +66,7 @@ typedef struct tg_distill_choice {
 typedef struct tg_output_choice {
     const char *output;       /* run directory */
     const char *resume;       /* NULL, "auto", a checkpoint folder, or a run directory */
-    int64_t checkpoint_hist;  /* how many step folders stay besides last and best */
+    int64_t checkpoint_hist;  /* newest step folders that stay, last's among them; best's besides */
     int64_t checkpoint_steps; /* save every so many updates as well; 0: at epoch ends only */
     int64_t eval_interval;    /* epochs between evaluations; 0: only at the end */
     int64_t max_steps;        /* stop after so many updates (the schedule stays); 0: no limit */

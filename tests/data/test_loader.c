@@ -100,7 +100,8 @@ static tg_loader_options usual(int workers)
                                  .preprocess = tg_preprocess_default(SIDE),
                                  .has_teacher = true,
                                  .teacher_preprocess = tg_preprocess_default(TEACHER),
-                                 .num_classes = CLASSES};
+                                 .num_classes = CLASSES,
+                                 .max_bad_share = 0.1};
     options.augment.color_jitter = 0.4;
     options.augment.reprob = 0.5;
     options.augment.reprob_pixel = true;
@@ -284,6 +285,14 @@ static void bad_photos(void **state)
     while ((status = tg_loader_next(loader, &batch)) == TG_OK)
         tg_loader_release(loader, batch);
     assert_error(status, TG_ERROR_INPUT, "3 photos of epoch 0");
+    tg_loader_close(loader);
+
+    options.max_bad_share = 0; /* none may be bad */
+    assert_ok(tg_loader_open(&with_bad, &options, &loader));
+    assert_ok(tg_loader_start_epoch(loader, 0, 0));
+    while ((status = tg_loader_next(loader, &batch)) == TG_OK)
+        tg_loader_release(loader, batch);
+    assert_error(status, TG_ERROR_INPUT, "the allowed share of 0;");
     tg_loader_close(loader);
 
     options.strict = true;
