@@ -113,6 +113,7 @@ static tg_status run(const tg_invocation *invocation)
     tg_loader_bench result;
     int workers = s->data.workers == TG_OPTION_AUTO_VALUE ? tg_invocation_threads(invocation)
                                                           : (int)s->data.workers;
+    TG_TRY(tg_data_choice_refuse_val(&s->data));
     TG_TRY(tg_data_choice_open(&s->data, TG_DATA_TRAIN, 42, NULL, 0, &dataset));
     tg_status status = measure(invocation, &dataset, workers, &result);
     tg_dataset_done(&dataset);

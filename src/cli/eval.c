@@ -47,7 +47,7 @@ static const tg_option OPTIONS[] = {
 
 static const tg_command_group GROUPS[] = {
     {"Model", tg_infer_option_table, TG_INFER_OPTION_COUNT, AT(infer)},
-    {"Data", tg_data_option_table, TG_DATA_OPTION_COUNT, AT(data)},
+    {"Data", tg_scored_option_table, TG_SCORED_OPTION_COUNT, AT(data)},
     {"Loading", OPTIONS, TG_COUNT_OF(OPTIONS), 0},
 };
 
@@ -234,7 +234,7 @@ const tg_command tg_command_eval = {
     .arguments = "",
     .summary = "Score a model on a data set: accuracy, loss, and what it confuses",
     .description =
-        "Every photo of the validation split counts once; top-1 and top-5 are shares in percent, "
+        "Every photo of the split counts once; top-1 and top-5 are shares in percent, "
         "the\nloss is plain cross-entropy. The class list of the model folder rules: class folders "
         "are matched\nby name, and one that the model does not know is refused. The photos are "
         "prepared as the model\nfolder says.\n\nWith --json: {\"top1\", \"top5\", \"loss\", "

@@ -27,6 +27,22 @@ const tg_option tg_data_option_table[TG_DATA_OPTION_COUNT] = {
      .help = "split to validate on; the share (0.1) to hold out of a folder of classes; or none"},
 };
 
+const tg_option tg_scored_option_table[TG_SCORED_OPTION_COUNT] = {
+    {.name = "data",
+     .type = TG_OPTION_STRING,
+     .offset = AT(data),
+     .metavar = "DIR",
+     .help = "photos: a folder with a folder for each split, or with a folder for each class",
+     .flags = TG_OPTION_FOLDER},
+    {.name = "val-split",
+     .type = TG_OPTION_STRING,
+     .offset = AT(val_split),
+     .initial = "val",
+     .metavar = "NAME|SHARE",
+     .help = "split to score, several joined by +; or the share (0.1) held out of a folder of "
+             "classes"},
+};
+
 /* The first name of "a+b" that is not a folder below the data, cut off; false when all are. */
 static bool missing_split(const tg_data_choice *choice, const char *names, char out[256])
 {
@@ -48,11 +64,23 @@ static bool missing_split(const tg_data_choice *choice, const char *names, char 
 bool tg_data_choice_has_val(const tg_data_choice *choice)
 {
     char name[256];
+    const char *split = choice->val_split;
+    if (!split || !*split || strcmp(split, "none") == 0)
+        return false;
+    return strcmp(split, "val") != 0 || !missing_split(choice, split, name);
+}
+
+tg_status tg_data_choice_refuse_val(const tg_data_choice *choice)
+{
     double share;
-    if (tg_data_choice_share(choice, &share) < 0)
-        return true; /* opening it says what is wrong */
-    return share > 0 || (choice->val_split && choice->val_split[0] &&
-                         !missing_split(choice, choice->val_split, name));
+    const char *split = choice->val_split;
+    TG_TRY(tg_data_choice_share(choice, &share));
+    if (share > 0 || !split || !*split || strcmp(split, "none") == 0 || strcmp(split, "val") == 0)
+        return TG_OK;
+    return tg_fail(TG_ERROR_USAGE,
+                   "--val-split %s: only a share (0.1), held out of a folder of classes, makes a "
+                   "difference to what is read here; --train-split names the split",
+                   split);
 }
 
 tg_status tg_data_choice_open(const tg_data_choice *choice, tg_data_part part, uint64_t seed,

@@ -16,6 +16,10 @@
 enum { TG_DATA_OPTION_COUNT = 3 };
 extern const tg_option tg_data_option_table[TG_DATA_OPTION_COUNT];
 
+/* For a command that scores one split: --data and --val-split alone. */
+enum { TG_SCORED_OPTION_COUNT = 2 };
+extern const tg_option tg_scored_option_table[TG_SCORED_OPTION_COUNT];
+
 typedef enum tg_data_part { TG_DATA_TRAIN, TG_DATA_VAL } tg_data_part;
 
 /* Opens one part. `seed` decides a cut share; class_names (NULL: made from this part) rule. */
@@ -26,7 +30,11 @@ tg_status tg_data_choice_open(const tg_data_choice *choice, tg_data_part part, u
  * part. Both must be zeroed; the caller ends both also after an error. */
 tg_status tg_data_choice_open_both(const tg_data_choice *choice, uint64_t seed,
                                    tg_dataset *out_train, tg_dataset *out_val) TG_MUST_CHECK;
-/* True when the validation part exists: a share, or DIR/NAME for each name of --val-split. */
+/* False for "none", and for the usual "val" where DIR has no such folder; anything else was asked
+ * for, and opening it says what is missing. */
 bool tg_data_choice_has_val(const tg_data_choice *choice);
+/* For a command that reads the training part alone: TG_ERROR_USAGE for a --val-split that names a
+ * split other than the usual "val". */
+tg_status tg_data_choice_refuse_val(const tg_data_choice *choice) TG_MUST_CHECK;
 
 #endif

@@ -81,6 +81,21 @@ mv a/val/copy-1.jpg "$(find a/val -mindepth 1 -type d | sort | head -1)"
 expect 0 '"leaks":1,' data check --data a --json
 expect 3 "1 findings (--strict)" data check --data a --strict
 
+# a split that was named has to be there; the usual one need not be, and none is none
+for command in "data check" "data stats"; do
+    # shellcheck disable=SC2086
+    {
+        expect 3 'no folder "vla"' $command --data a --val-split vla
+        expect 3 'no folder "vla"' $command --data a --val-split val+vla
+        expect 0 "" $command --data a --val-split none
+        mkdir -p alone && cp -r a/train alone
+        expect 0 "" $command --data alone
+    }
+done
+expect 2 "unknown option --train-split" eval --model m --data a --train-split train
+expect 2 "--val-split vla: only a share" bench loader --data a --val-split vla
+expect 0 '"images"' bench loader --data a/train --val-split 0.4 --img-size 32 --passes 1 --json
+
 # names that would break a line or command a terminal are shown, and JSON holds them as they are
 class=$(find a/val -mindepth 1 -type d | sort | head -1)
 name=$(printf 'new\nline\033[31m')
