@@ -67,29 +67,39 @@ tg_status tg_state_save(const tg_state_save_options *options, const tg_state_mod
     return TG_OK;
 }
 
+/* TG_OK: whole; TG_END: not, as the log now says; an error: the machine's, nobody knows. */
+static tg_status check_step(const char *path)
+{
+    if (!path)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
+    tg_status status = tg_manifest_check(path);
+    if (status == TG_OK || status == TG_ERROR_MACHINE)
+        return status;
+    tg_log_warning("%s is not a whole checkpoint and is passed over: %s", path, tg_error_message());
+    return TG_END;
+}
+
 tg_status tg_state_find_last(const char *folder, char **out_path)
 {
     tg_state_list list;
     TG_TRY(tg_temp_clean(folder));
     TG_TRY(tg_state_list_read(folder, &list));
+    const size_t count = list.count;
     tg_status found = TG_END;
-    for (size_t i = 0; i < list.count && found == TG_END; i++) {
+    for (size_t i = 0; i < count && found == TG_END; i++) {
         char *path = tg_state_step_path(folder, list.steps[i]);
-        tg_status status =
-            path ? tg_manifest_check(path) : tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
-        if (status == TG_OK) {
+        found = check_step(path);
+        if (found == TG_OK)
             *out_path = path;
-            found = TG_OK;
-            break;
-        }
-        if (path)
-            tg_log_warning("%s is not a whole checkpoint and is passed over: %s", path,
-                           tg_error_message());
         else
-            found = status;
-        free(path);
+            free(path);
     }
     tg_state_list_done(&list);
+    if (found == TG_END && count > 0)
+        return tg_fail(TG_ERROR_INPUT,
+                       "none of the %zu checkpoints in %s is whole, the log says why; restore one, "
+                       "or move the folder away to start afresh",
+                       count, folder);
     return found;
 }
 

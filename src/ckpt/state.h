@@ -76,7 +76,8 @@ tg_status tg_state_save(const tg_state_save_options *options, const tg_state_mod
 bool tg_state_is_better(double score, double best);
 
 /* Path (malloc) of the newest whole checkpoint in `folder`; those passed over are named with the
- * reason in the log. TG_END and *out untouched when there is none. Left-overs of killed writers are
+ * reason in the log. TG_END and *out untouched when there is no step folder; TG_ERROR_INPUT when there
+ * are some and none is whole; TG_ERROR_MACHINE when one could not be read, which may be whole. Left-overs of killed writers are
  * removed. */
 tg_status tg_state_find_last(const char *folder, char **out_path) TG_MUST_CHECK;
 

@@ -47,14 +47,13 @@ static int report(const char *name, tg_status status)
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }
-    int number = tg_signal_stop();
     tg_text line = {0};
     tg_text_append_visible(&line, tg_error_message(), "\\\n"); /* some list faults, one a line */
     fprintf(stderr, "tagine%s%s: %s\n", name ? " " : "", name ? name : "",
             line.failed ? tg_error_message() : tg_text_string(&line));
     tg_text_done(&line);
-    if (status == TG_ERROR_STOPPED && number)
-        return 128 + (number == SIGINT ? SIGINT : SIGTERM);
+    if (status == TG_ERROR_STOPPED && tg_signal_stop())
+        return tg_signal_exit_code();
     return tg_status_exit_code(status);
 }
 

@@ -135,7 +135,8 @@ const tg_option tg_augment_option_table[TG_AUGMENT_OPTION_COUNT] = {
          "probability that a batch is mixed"),
     REAL("mixup-switch-prob", train.augment.mixup_switch_prob, "0.5", 0, 1, "P",
          "probability of cutmix when both are on"),
-    SWITCH("no-aug", train.augment.no_aug, "train on evaluation's view of each photo: no crop, flip, colour, erasing or mixing"),
+    SWITCH("no-aug", train.augment.no_aug,
+           "train on evaluation's view of each photo: no crop, flip, colour, erasing or mixing"),
 };
 
 const tg_option tg_loader_option_table[TG_LOADER_OPTION_COUNT] = {
@@ -214,6 +215,11 @@ static tg_status resolve_output(tg_train_settings *s, const char *command)
     const char *output = s->train.output.output, *experiment = s->extra.experiment;
     struct stat st;
     tg_clock_stamp(stamp);
+    if (!output && s->train.output.resume && strcmp(s->train.output.resume, "auto") == 0)
+        return tg_fail(
+            TG_ERROR_USAGE,
+            "--resume auto looks in --output, and none is given: a new folder would be made "
+            "that holds nothing to go on from");
     if (!output)
         snprintf(folder, sizeof folder, "runs/%s-%s", command, stamp);
     int n = snprintf(s->output, sizeof s->output, "%s%s%s", output ? output : folder,

@@ -66,6 +66,12 @@ int tg_signal_stop(void)
     return atomic_load(&stop_signal);
 }
 
+int tg_signal_exit_code(void)
+{
+    const int number = tg_signal_stop();
+    return number == 0 ? 0 : 128 + (number == SIGINT ? SIGINT : SIGTERM);
+}
+
 int tg_signal_fd(void)
 {
     return pipe_fds[0];

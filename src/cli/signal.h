@@ -20,6 +20,8 @@
 tg_status tg_signal_install(void) TG_MUST_CHECK;
 /* The first signal that asked to stop, or 0. */
 int tg_signal_stop(void);
+/* Exit code of a program that such a signal stopped: 130 for SIGINT, 143 for the others; 0 without one. */
+int tg_signal_exit_code(void);
 /* Readable from the moment a stop is asked for; -1 before install. For poll(); do not read it. */
 int tg_signal_fd(void);
 /* Forgets a request (tests, and a service that starts its next job). */

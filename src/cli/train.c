@@ -7,6 +7,7 @@
 #include "cli/signal.h"
 #include "kern/level.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "run/run_info.h"
 #include "train/job.h"
 
@@ -58,6 +59,8 @@ typedef struct session {
     tg_run_info info;
     tg_run_pair libraries[1], kernels[4];
     char start[TG_CLOCK_ISO_BYTES], library[TG_DEV_LIBRARY_BYTES];
+    const tg_invocation *invocation;
+    const tg_train_options *options;
     bool opened, logging;
 } session;
 
@@ -98,19 +101,36 @@ static void describe(const tg_invocation *invocation, const tg_train_options *op
     s->info.start = s->start;
 }
 
-static tg_status open_session(const tg_invocation *invocation, const tg_train_options *options,
-                              const char *path, session *s)
+/* From here on the folder's records are this run's. */
+static tg_status begin_records(void *user)
+{
+    session *s = user;
+    if (s->info.start)
+        return TG_OK;
+    TG_TRY(tg_run_dir_remove_failure(&s->dir));
+    TG_TRY(write_job(s->invocation, s));
+    tg_clock_iso(s->start);
+    describe(s->invocation, s->options, s);
+    return tg_run_info_write(&s->dir, &s->info);
+}
+
+static bool has(const char *folder, const char *name)
+{
+    char *path = tg_path_join(folder, name);
+    bool there = path && tg_file_exists(path);
+    free(path);
+    return there;
+}
+
+/* Where an earlier run left its records they stay as they are until this one is known to begin. */
+static tg_status open_session(const char *path, session *s)
 {
     TG_TRY(tg_run_dir_open(path, &s->dir));
     s->opened = true;
     TG_TRY(tg_run_log_open(&s->dir, 0, &s->log));
     s->logging = true;
     tg_console_attach(&s->log);
-    TG_TRY(tg_run_dir_remove_failure(&s->dir));
-    TG_TRY(write_job(invocation, s));
-    tg_clock_iso(s->start);
-    describe(invocation, options, s);
-    return tg_run_info_write(&s->dir, &s->info);
+    return has(path, "run.json") || has(path, "model") ? TG_OK : begin_records(s);
 }
 
 /* How it ended: run.json, and `failure` when it failed. The job's own message stays recorded. */
@@ -123,7 +143,7 @@ static void close_session(session *s, tg_status status)
         s->info.end = end;
         s->info.exit_code = tg_status_exit_code(status);
         if (status == TG_ERROR_STOPPED)
-            s->info.exit_code = 128 + tg_signal_stop();
+            s->info.exit_code = tg_signal_exit_code();
         s->info.failure = status < 0 ? reason : NULL;
         if (tg_run_info_write(&s->dir, &s->info) != TG_OK)
             tg_log_warning("run.json was not completed: %s", tg_error_message());
@@ -179,13 +199,15 @@ static void print_result(const char *path, const tg_train_result *r, tg_text *ou
 static tg_status run_resolved(const tg_invocation *invocation, const tg_train_options *options)
 {
     const char *path = options->output.output;
-    session s = {0};
+    session s = {.invocation = invocation, .options = options};
     tg_train_result result;
-    const tg_train_watch watch = {.step = show_step,
+    const tg_train_watch watch = {.user = &s,
+                                  .opened = begin_records,
+                                  .step = show_step,
                                   .evaluation = show_evaluation,
                                   .evaluating = show_evaluating,
                                   .stop = stop_wanted};
-    tg_status status = open_session(invocation, options, path, &s);
+    tg_status status = open_session(path, &s);
     if (status == TG_OK)
         status = tg_train_job_run(options, path, &watch, &result);
     tg_console_progress_end();

@@ -6,6 +6,7 @@
 #include "ckpt/state_record.h"
 #include "os/file.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,44 @@ static tg_status find_checkpoint(const tg_checkpoint_options *options, const cha
     return status;
 }
 
+/* What the weights' names and shapes do not tell, and what is saved with the model. */
+static tg_status check_model(const char *checkpoint, const tg_model_info *now)
+{
+    tg_model_info then;
+    char *folder = tg_path_join(checkpoint, "model");
+    if (!folder)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
+    tg_status status = tg_model_read_info(folder, &then);
+    free(folder);
+    TG_TRY(status);
+    const tg_vit_config *a = &then.config, *b = &now->config;
+    const tg_preprocess *p = &then.preprocess, *q = &now->preprocess;
+    const struct {
+        const char *what;
+        double then, now;
+    } same[] = {{"--num-heads", (double)a->num_heads, (double)b->num_heads},
+                {"--patch-size", (double)a->patch, (double)b->patch},
+                {"--img-size", (double)a->img_h, (double)b->img_h},
+                {"--global-pool (token 0, avg 1)", (double)a->pool, (double)b->pool},
+                {"--crop-pct", p->crop_pct, q->crop_pct},
+                {"--interpolation (bicubic 0, bilinear 1)", p->interpolation, q->interpolation},
+                {"--mean, red", (double)p->mean[0], (double)q->mean[0]},
+                {"--mean, green", (double)p->mean[1], (double)q->mean[1]},
+                {"--mean, blue", (double)p->mean[2], (double)q->mean[2]},
+                {"--std, red", (double)p->std[0], (double)q->std[0]},
+                {"--std, green", (double)p->std[1], (double)q->std[1]},
+                {"--std, blue", (double)p->std[2], (double)q->std[2]}};
+    for (size_t i = 0; i < sizeof same / sizeof *same && status == TG_OK; i++)
+        if (fabs(same[i].then - same[i].now) > 1e-6 * fabs(same[i].then))
+            status =
+                tg_fail(TG_ERROR_USAGE,
+                        "resume: %s was %g and is now %g, which makes another model of the same "
+                        "weights; start a new run with --initial-checkpoint",
+                        same[i].what, same[i].then, same[i].now);
+    tg_model_info_done(&then);
+    return status;
+}
+
 tg_status tg_checkpoint_load(const tg_checkpoint_options *options, const char *which,
                              const tg_train_tensors *tensors, tg_train_state *out_state,
                              double *out_score)
@@ -133,6 +172,7 @@ tg_status tg_checkpoint_load(const tg_checkpoint_options *options, const char *w
     if (status != TG_OK)
         return status;
     TG_TRY_GOTO(tg_state_load(found, &whole, NULL), free_path);
+    TG_TRY_GOTO(check_model(found, tensors->info), free_path);
     TG_TRY_GOTO(tg_state_record_read(found, &(tg_state){0}, &step, &score), free_path);
     tg_log_info("loaded %s", found);
     *out_state = state;

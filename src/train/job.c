@@ -89,125 +89,6 @@ static tg_status open_step(tg_job *job)
     return tg_arena_init(&job->arena, bytes, "step");
 }
 
-/* FNV-1a over the names and their ends: equal lists, equal numbers. */
-static uint64_t class_hash(const tg_job *job)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    const tg_model_info *info = &job->student.info;
-    for (size_t i = 0; i < info->class_count; i++)
-        for (const char *c = info->class_names[i];; c++) {
-            hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-            if (!*c)
-                break;
-        }
-    return hash;
-}
-
-/* A fresh start beside older checkpoints would leave two runs in one folder, and a later
- * --resume auto would take the wrong one. */
-static tg_status refuse_used_folder(const tg_job *job)
-{
-    tg_state_list list;
-    TG_TRY(tg_state_list_read(job->checkpoint_folder, &list));
-    size_t count = list.count;
-    tg_state_list_done(&list);
-    if (count == 0)
-        return TG_OK;
-    return tg_fail(TG_ERROR_USAGE,
-                   "%s holds %zu checkpoints of an earlier run; --resume auto goes on with it, and "
-                   "another --output starts afresh",
-                   job->checkpoint_folder, count);
-}
-
-static tg_status check_resumed(const tg_job *job, const tg_train_state *state)
-{
-    const tg_recipe *r = &job->options->recipe;
-    const struct {
-        const char *what;
-        int64_t then, now;
-    } same[] = {{"--seed", state->seed, r->seed},
-                {"--batch-size", state->batch_size, r->batch_size},
-                {"--grad-accum-steps", state->accumulation, r->grad_accum_steps},
-                {"number of training photos", state->samples, (int64_t)job->train.count}};
-    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
-        if (same[i].then != same[i].now)
-            return tg_fail(TG_ERROR_USAGE,
-                           "resume: %s was %lld and is now %lld, so the run cannot go on where it "
-                           "stopped; start a new one with --initial-checkpoint",
-                           same[i].what, (long long)same[i].then, (long long)same[i].now);
-    if (state->classes != class_hash(job))
-        return tg_fail(TG_ERROR_INPUT,
-                       "resume: the class names are not those that the run was started with, so its "
-                       "answers would change their meaning; restore the class folders");
-    if (state->epochs != r->epochs)
-        tg_log_warning(
-            "resume: %lld epochs were planned and now %lld are; the learning rate follows "
-            "the new plan from here",
-            (long long)state->epochs, (long long)r->epochs);
-    return TG_OK;
-}
-
-/* The best of another run is not in this one: the first evaluation here is the best again. */
-static tg_status forget_best_elsewhere(const tg_job *job, tg_train_state *state)
-{
-    char *path = tg_path_join(job->run_path, "model");
-    if (!path)
-        return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
-    if (state->best_epoch >= 0 && !tg_file_exists(path)) {
-        tg_log_info("the best model so far (top-1 %.2f %%) is not in this run; the best is chosen "
-                    "anew",
-                    state->best_score);
-        state->best_score = NAN;
-        state->best_epoch = -1;
-    }
-    free(path);
-    return TG_OK;
-}
-
-static tg_status resume(tg_job *job)
-{
-    const tg_output_choice *o = &job->options->output;
-    const tg_recipe *r = &job->options->recipe;
-    job->state = (tg_train_state){.best_score = NAN,
-                                  .best_epoch = -1,
-                                  .seed = r->seed,
-                                  .batch_size = r->batch_size,
-                                  .accumulation = r->grad_accum_steps,
-                                  .epochs = r->epochs,
-                                  .samples = (int64_t)job->train.count,
-                                  .classes = class_hash(job)};
-    if (!o->resume)
-        return refuse_used_folder(job);
-    const tg_checkpoint_options options = {job->checkpoint_folder, o->checkpoint_hist};
-    const tg_train_tensors tensors = tg_job_tensors(job);
-    tg_train_state state;
-    double score;
-    tg_status status = tg_checkpoint_load(&options, o->resume, &tensors, &state, &score);
-    if (status == TG_END) {
-        tg_log_info("nothing to resume in %s: a fresh start", job->checkpoint_folder);
-        return TG_OK;
-    }
-    TG_TRY(status);
-    TG_TRY(check_resumed(job, &state));
-    state.epochs = r->epochs;
-    TG_TRY(forget_best_elsewhere(job, &state));
-    job->state = state;
-    job->owes_evaluation = job->val.count && isnan(score);
-    if (state.best_epoch >= 0)
-        job->best = (tg_evaluation){.top1 = state.best_score,
-                                    .top5 = state.best_top5,
-                                    .loss = state.best_loss,
-                                    .images = state.best_images};
-    job->optimizer.updates = state.applied;
-    TG_TRY(tg_vit_refresh(job->student.vit));
-    if (job->step.projection)
-        TG_TRY(job->kern->linear.weight_refresh(job->stream, job->projection.weight,
-                                                job->step.projection_params));
-    tg_log_info("resuming at epoch %lld, photo %llu, after %lld updates", (long long)state.epoch,
-                (unsigned long long)state.position, (long long)state.updates);
-    return TG_OK;
-}
-
 static tg_status open_records(tg_job *job)
 {
     char *path = tg_path_join(job->run_path, "metrics.jsonl");
@@ -241,6 +122,7 @@ static void log_plan(const tg_job *job)
 
 tg_status tg_job_open(tg_job *job)
 {
+    TG_TRY(tg_job_check_output(job));
     TG_TRY(open_device(job));
     TG_TRY(tg_job_open_data(job));
     TG_TRY(tg_job_open_networks(job));
@@ -252,7 +134,7 @@ tg_status tg_job_open(tg_job *job)
     if (!job->checkpoint_folder)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
     TG_TRY(tg_folder_make(job->checkpoint_folder));
-    TG_TRY(resume(job));
+    TG_TRY(tg_job_resume(job));
     TG_TRY(open_records(job));
     log_plan(job);
     return TG_OK;
@@ -373,6 +255,8 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
 {
     tg_job job = {.options = options, .watch = watch, .run_path = run_path};
     tg_status status = tg_job_open(&job);
+    if (status == TG_OK && watch->opened)
+        status = watch->opened(watch->user);
     if (status == TG_OK)
         status = score_teacher(&job);
     if (status == TG_OK)

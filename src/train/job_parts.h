@@ -25,9 +25,9 @@ typedef struct tg_job {
     uint32_t *teacher_class;  /* remapping of the teacher's classes, or NULL */
     uint32_t *teacher_labels; /* teacher's class k is the data's class teacher_labels[k], or NULL */
 
-    tg_param_table table;     /* student's and the projection's parameters */
+    tg_param_table table; /* student's and the projection's parameters */
     tg_projection projection;
-    tg_arena state_memory;    /* grads, m, v, average */
+    tg_arena state_memory; /* grads, m, v, average */
     float *grads, *m, *v, *average;
     tg_optimizer optimizer;
     tg_schedule schedule;
@@ -42,10 +42,11 @@ typedef struct tg_job {
     tg_metrics metrics;
     bool metrics_open;
     tg_train_state state;
-    bool owes_evaluation; /* the checkpoint that was resumed has no score, and there are photos for one */
+    bool
+        owes_evaluation; /* the checkpoint that was resumed has no score, and there are photos for one */
     tg_evaluation best, last; /* of the student, by this process; zeroed: none */
     tg_evaluation teacher_score;
-    uint64_t images_done;     /* by this process */
+    uint64_t images_done; /* by this process */
     double train_seconds;
 } tg_job;
 
@@ -58,6 +59,11 @@ tg_status tg_job_open_data(tg_job *job) TG_MUST_CHECK;
 tg_status tg_job_open_networks(tg_job *job) TG_MUST_CHECK;
 /* The loader of the training split. */
 tg_status tg_job_open_loader(tg_job *job) TG_MUST_CHECK;
+
+/* Refuses what the run would destroy: a teacher or start weights in OUTPUT/model (job_resume.c). */
+tg_status tg_job_check_output(const tg_job *job) TG_MUST_CHECK;
+/* A fresh state, or that of --resume; refuses a folder that another run has used. */
+tg_status tg_job_resume(tg_job *job) TG_MUST_CHECK;
 
 /* Nonzero when whoever started the job wants it to save and leave. */
 int tg_job_stop_wanted(const tg_job *job);

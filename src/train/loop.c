@@ -8,6 +8,7 @@
 #include "os/memory.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct window {
@@ -211,14 +212,17 @@ static tg_status keep_best(tg_job *job, const tg_evaluation *e, bool must, bool 
     return TG_OK;
 }
 
-static tg_status finish_epoch(tg_job *job, bool last)
+/* *out_scored: no evaluation failed, so what failed is the saving. */
+static tg_status finish_epoch(tg_job *job, bool last, bool *out_scored)
 {
     int64_t interval = job->options->output.eval_interval;
     tg_evaluation e = {.top1 = NAN};
     bool best = false;
     bool due = last || (interval > 0 && job->state.epoch % interval == 0);
+    *out_scored = false;
     if (job->val.count && due)
         TG_TRY(evaluate_epoch(job, &e));
+    *out_scored = true;
     double score = e.not_finite ? NAN : e.top1; /* NaN is never the best */
     if (tg_state_is_better(score, job->state.best_score))
         TG_TRY(keep_best(job, &e, last, &best));
@@ -232,6 +236,16 @@ static tg_status leave_stopped(tg_job *job)
         TG_ERROR_STOPPED,
         "stopped on request after %lld updates; everything is saved, --resume auto goes on",
         (long long)job->state.updates);
+}
+
+/* The epoch that could not be scored is kept; a resume scores it first. */
+static tg_status leave_unscored(tg_job *job, tg_status status)
+{
+    char reason[TG_ERROR_BYTES];
+    snprintf(reason, sizeof reason, "%s", tg_error_message());
+    if (save(job, NAN, false, true) < 0)
+        tg_log_warning("the epoch was not saved either: %s", tg_error_message());
+    return tg_fail(status, "%s", reason);
 }
 
 /* Without a best evaluation the last weights are the model; not when they have diverged: an update
@@ -261,7 +275,7 @@ static tg_status finish_unscored(tg_job *job)
 
 tg_status tg_job_train(tg_job *job)
 {
-    bool complete = true;
+    bool complete = true, scored;
     while (job->state.epoch < job->options->recipe.epochs && complete &&
            (!enough(job) || job->owes_evaluation)) {
         tg_status status = run_epoch(job);
@@ -276,14 +290,15 @@ tg_status tg_job_train(tg_job *job)
         }
         bool last = job->state.epoch == job->options->recipe.epochs || enough(job);
         job->owes_evaluation = false;
-        status = finish_epoch(job, last);
-        if (status == TG_ERROR_STOPPED && complete) { /* a resume evaluates this epoch first */
+        status = finish_epoch(job, last, &scored);
+        if (status < 0 && !scored && complete) { /* a resume evaluates this epoch first */
             job->state.epoch--;
             job->state.position = end;
         }
         if (status == TG_ERROR_STOPPED || (status == TG_OK && tg_job_stop_wanted(job) && !last))
             return leave_stopped(job);
-        TG_TRY(status);
+        if (status < 0)
+            return scored ? status : leave_unscored(job, status);
     }
     return job->state.best_epoch < 0 ? finish_unscored(job) : TG_OK;
 }

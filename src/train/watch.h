@@ -10,11 +10,11 @@
 #include "train/evaluate.h"
 
 typedef struct tg_train_progress {
-    int64_t epoch, epochs;             /* under way (from 0), planned */
-    int64_t step, steps_per_epoch;     /* within the epoch, from 1 */
+    int64_t epoch, epochs;         /* under way (from 0), planned */
+    int64_t step, steps_per_epoch; /* within the epoch, from 1 */
     int64_t updates, total_updates;
-    double seconds_left;               /* NaN: not known yet */
-    double images_per_s;               /* of the last steps, smoothed */
+    double seconds_left; /* NaN: not known yet */
+    double images_per_s; /* of the last steps, smoothed */
 } tg_train_progress;
 
 typedef struct tg_train_watch {
@@ -22,7 +22,8 @@ typedef struct tg_train_watch {
     void (*step)(void *user, const tg_train_progress *progress, const tg_step_record *record);
     void (*evaluation)(void *user, const char *what, const tg_evaluation *evaluation);
     void (*evaluating)(void *user, uint64_t done, uint64_t total);
-    int (*stop)(void *user); /* nonzero: save and leave (TG_ERROR_STOPPED) */
+    tg_status (*opened)(void *user); /* all is there and checked; an error ends the job */
+    int (*stop)(void *user);         /* nonzero: save and leave (TG_ERROR_STOPPED) */
 } tg_train_watch;
 
 #endif

@@ -268,7 +268,8 @@ static void damage_is_found_and_passed_over(void **state)
     free(found);
     path_of(&j, "step-1/manifest.json", file);
     assert_int_equal(unlink(file), 0);
-    assert_int_equal(tg_state_find_last(j.folder, &found), TG_END);
+    assert_int_equal(tg_state_find_last(j.folder, &found), TG_ERROR_INPUT);
+    assert_non_null(strstr(tg_error_message(), "none of the 4"));
     path_of(&j, "step-1", path);
     refuses(&j, path, "manifest.json");
     job_close(&j);

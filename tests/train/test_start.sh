@@ -1,0 +1,101 @@
+# A start takes nothing from what is there: models, records and checkpoints of earlier runs stay as they
+# are when it is refused, and what cannot be scored is saved.
+set -eu
+[ -x "${TAGINE:-}" ] || { echo "skipped: no program"; exit 77; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+fail() { echo "FAILED: $*"; cat message 2>/dev/null; exit 1; }
+
+"$TAGINE" data synth --output photos --classes 3 --per-class 12 --img-size 32 --seed 3 --quiet >/dev/null
+shape="--model vit_tiny_patch16_224 --img-size 32 --patch-size 8 --depth 1 --embed-dim 48 --num-heads 2"
+common="--epochs 2 --batch-size 8 --lr 1e-3 --warmup-epochs 0 --threads 1 --workers 1 --cpu-isa avx2 --quiet"
+train() { # shellcheck disable=SC2086
+    "$TAGINE" train --data photos $common "$@" >out 2>message
+}
+# refused CODE PART NAME ARGUMENT...: exit code, a part of the message, and nothing in the folder changed
+sums() { find "$1" -type f \( -path '*/model/*' -o -path '*/checkpoints/*' -o -name '*.json*' -o -name job.yaml -o -name failure \) -exec cksum {} + | sort; }
+refused() {
+    want=$1 part=$2 folder=$3
+    shift 3
+    sums "$folder" >before
+    code=0
+    "$@" || code=$?
+    [ $code = "$want" ] && grep -qF -- "$part" message || fail "$*: exit code $code, not $want with $part"
+    sums "$folder" | cmp -s before - || fail "$*: something in $folder changed"
+}
+
+# shellcheck disable=SC2086
+train $shape --output run || fail "the first run"
+
+# a teacher, or weights to start from, where the run would write its own
+distill() { # shellcheck disable=SC2086
+    "$TAGINE" distill --data photos $shape $common "$@" >out 2>message
+}
+mkdir work
+cp -r run/model work/model
+refused 2 "another --output" work distill --teacher work/model --output work
+mkdir linked
+ln -s ../work/model linked/model
+refused 2 "another --output" work distill --teacher work/model --output linked
+refused 2 "another --output" work train --initial-checkpoint work/model --output work
+# shellcheck disable=SC2086
+refused 2 "holds a model" work train $shape --output work
+# shellcheck disable=SC2086
+refused 2 "holds a model" work train $shape --output work --resume auto
+
+# a used folder, and typing mistakes in it: job.yaml, run.json and the model stay
+# shellcheck disable=SC2086
+refused 2 "--resume auto goes on" run train $shape --output run
+# shellcheck disable=SC2086
+refused 2 "--seed" run train $shape --output run --resume auto --seed 5
+# shellcheck disable=SC2086
+refused 3 "" run train $shape --output run --resume auto --data absent
+# shellcheck disable=SC2086
+refused 2 "--num-heads" run train --model vit_tiny_patch16_224 --img-size 32 --patch-size 8 --depth 1 \
+    --embed-dim 48 --num-heads 3 --output run --resume auto
+# shellcheck disable=SC2086
+refused 2 "--crop-pct" run train $shape --output run --resume auto --crop-pct 0.5
+[ ! -e run/failure ] || fail "a refused start left a failure in a finished run"
+
+# another run's checkpoint in a folder that is used
+# shellcheck disable=SC2086
+train $shape --output other || fail "the second run"
+# shellcheck disable=SC2086
+refused 2 "checkpoints of an earlier run" other train $shape --output other --resume run
+
+# --resume auto needs to know where
+# shellcheck disable=SC2086
+code=0
+train $shape --resume auto || code=$?
+[ $code = 2 ] && grep -q -- "--output" message || fail "--resume auto without --output: exit code $code"
+
+# a run whose checkpoints are all damaged is not begun anew
+cp -r run damaged
+for f in damaged/checkpoints/step-*/state.safetensors; do : >"$f"; done
+# shellcheck disable=SC2086
+refused 3 "none of the" damaged train $shape --output damaged --resume auto --epochs 3
+
+# a validation photo that cannot be read: the epoch is saved before the run ends
+cp -r photos strict
+echo "no photo" >"$(find strict/val -name '*.jpg' | sort | head -n 1)"
+code=0
+# shellcheck disable=SC2086
+train $shape --data strict --strict --output strict-run || code=$?
+[ $code = 3 ] || fail "--strict with a broken validation photo: exit code $code"
+ls strict-run/checkpoints/step-*/state.safetensors >/dev/null 2>&1 || fail "the epoch was lost"
+cp photos/val/"$(cd strict/val && find . -size -2 -name '*.jpg' | head -n 1)" "$(find strict/val -size -2 -name '*.jpg')"
+# shellcheck disable=SC2086
+train $shape --data strict --strict --output strict-run --resume auto || fail "going on after the photo was mended"
+[ "$(grep -c '"val_top1"' strict-run/metrics.jsonl)" = 2 ] || fail "both epochs are scored"
+
+# run.json has the program's exit code, whatever the signal
+# shellcheck disable=SC2086
+"$TAGINE" train --data photos $common $shape --output hup --epochs 100000 >out 2>message &
+job=$!
+until [ -s hup/metrics.jsonl ]; do sleep 0.1; done
+kill -HUP $job
+code=0
+wait $job || code=$?
+[ $code = 143 ] && grep -q '"exit":143' hup/run.json || fail "SIGHUP: exit code $code, $(cat hup/run.json)"
+echo ok
