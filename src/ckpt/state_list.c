@@ -37,7 +37,7 @@ static int newest_first(const void *a, const void *b)
 static tg_status collect(DIR *dir, const char *folder, tg_state_list *out)
 {
     struct dirent *entry;
-    while ((entry = readdir(dir)) != NULL) {
+    for (errno = 0; (entry = readdir(dir)) != NULL; errno = 0) {
         int64_t step = parse_step(entry->d_name);
         if (step < 0)
             continue;
@@ -47,6 +47,8 @@ static tg_status collect(DIR *dir, const char *folder, tg_state_list *out)
         out->steps = steps;
         steps[out->count++] = step;
     }
+    if (errno != 0)
+        return tg_fail_errno("list", folder);
     if (out->count)
         qsort(out->steps, out->count, sizeof *out->steps, newest_first);
     return TG_OK;

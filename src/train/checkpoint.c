@@ -79,12 +79,16 @@ static tg_status find_checkpoints(const char *path, char **out)
     if (status == TG_OK && tg_file_exists(inner)) {
         *out = inner;
         inner = NULL;
-    } else if (status == TG_OK && tg_state_list_read(path, &list) == TG_OK) {
-        if (list.count) {
+    } else if (status == TG_OK) {
+        status = tg_state_list_read(path, &list);
+        if (status == TG_OK && list.count) {
             *out = own;
             own = NULL;
         }
-        tg_state_list_done(&list);
+        if (status == TG_OK)
+            tg_state_list_done(&list);
+        else if (status != TG_ERROR_MACHINE)
+            status = TG_OK; /* no folder: what reads it as a checkpoint says so */
     }
     free(inner);
     free(own);
