@@ -62,17 +62,17 @@ train() {
 }
 
 teacher_shape="--model vit_tiny_patch16_224 --embed-dim 192 --depth 6 --num-heads 3"
-student_shape="--model vit_tiny_patch16_224 --embed-dim 96 --depth 4 --num-heads 3"
+student_shape="--model vit_tiny_patch16_224 --embed-dim 64 --depth 3 --num-heads 2"
 
 say "4/7 teacher: labels"
 # shellcheck disable=SC2086
-train teacher train $teacher_shape --epochs "$(epochs 14)" --lr 1e-3 --scale 0.5 1
+train teacher train $teacher_shape --epochs "$(epochs 20)" --lr 1e-3 --scale 0.5 1
 say "5/7 student alone: labels"
 # shellcheck disable=SC2086
-train alone train $student_shape --epochs "$(epochs 10)" --lr 1e-3 --scale 0.5 1
+train alone train $student_shape --epochs "$(epochs 12)" --lr 1e-3 --scale 0.5 1
 say "6/7 student distilled: the teacher's answers"
 # shellcheck disable=SC2086
-train distilled distill $student_shape --epochs "$(epochs 10)" --lr 1e-3 --scale 0.5 1 \
+train distilled distill $student_shape --epochs "$(epochs 12)" --lr 1e-3 --scale 0.5 1 \
     --teacher "$out/teacher/model" --kd-alpha 0.9 --kd-temperature 3
 
 say "7/7 comparison"
