@@ -32,17 +32,17 @@ train $shape --output run || fail "the first run"
 distill() { # shellcheck disable=SC2086
     "$TAGINE" distill --data photos $shape $common "$@" >out 2>message
 }
-mkdir work
-cp -r run/model work/model
-refused 2 "another --output" work distill --teacher work/model --output work
+mkdir mine
+cp -r run/model mine/model
+refused 2 "another --output" mine distill --teacher mine/model --output mine
 mkdir linked
-ln -s ../work/model linked/model
-refused 2 "another --output" work distill --teacher work/model --output linked
-refused 2 "another --output" work train --initial-checkpoint work/model --output work
+ln -s ../mine/model linked/model
+refused 2 "another --output" mine distill --teacher mine/model --output linked
+refused 2 "another --output" mine train --initial-checkpoint mine/model --output mine
 # shellcheck disable=SC2086
-refused 2 "holds a model" work train $shape --output work
+refused 2 "holds a model" mine train $shape --output mine
 # shellcheck disable=SC2086
-refused 2 "holds a model" work train $shape --output work --resume auto
+refused 2 "holds a model" mine train $shape --output mine --resume auto
 
 # a used folder, and typing mistakes in it: job.yaml, run.json and the model stay
 # shellcheck disable=SC2086
