@@ -102,12 +102,12 @@ static tg_status read_dinov2(const tg_json_node *config, tg_hf_kind kind, tg_vit
 }
 
 /* LABEL_0, LABEL_1, ... is transformers' way of having no names. */
-static void drop_placeholders(tg_model_info *info)
+static void drop_default_names(tg_model_info *info)
 {
     for (size_t i = 0; i < info->class_count; i++) {
-        char placeholder[32];
-        snprintf(placeholder, sizeof placeholder, "LABEL_%zu", i);
-        if (strcmp(info->class_names[i], placeholder) != 0)
+        char unnamed[32];
+        snprintf(unnamed, sizeof unnamed, "LABEL_%zu", i);
+        if (strcmp(info->class_names[i], unnamed) != 0)
             return;
     }
     tg_model_names_done(info);
@@ -138,7 +138,7 @@ static tg_status read_heads(const tg_json_node *config, tg_hf_kind kind, tg_mode
         return TG_OK;
     TG_TRY(tg_config_read_names(&names, true, out));
     out->config.num_classes = out->class_count;
-    drop_placeholders(out);
+    drop_default_names(out);
     return TG_OK;
 }
 

@@ -6,13 +6,15 @@
 #include <string.h>
 
 #define AT(field) offsetof(tg_data_choice, field)
+#define DATA_OPTION                                                                                \
+    {                                                                                              \
+        .name = "data", .type = TG_OPTION_STRING, .offset = AT(data), .metavar = "DIR",            \
+        .help = "photos: a folder with a folder for each split, or with a folder for each class",  \
+        .flags = TG_OPTION_FOLDER                                                                  \
+    }
+
 const tg_option tg_data_option_table[TG_DATA_OPTION_COUNT] = {
-    {.name = "data",
-     .type = TG_OPTION_STRING,
-     .offset = AT(data),
-     .metavar = "DIR",
-     .help = "photos: a folder with a folder for each split, or with a folder for each class",
-     .flags = TG_OPTION_FOLDER},
+    DATA_OPTION,
     {.name = "train-split",
      .type = TG_OPTION_STRING,
      .offset = AT(train_split),
@@ -28,12 +30,7 @@ const tg_option tg_data_option_table[TG_DATA_OPTION_COUNT] = {
 };
 
 const tg_option tg_scored_option_table[TG_SCORED_OPTION_COUNT] = {
-    {.name = "data",
-     .type = TG_OPTION_STRING,
-     .offset = AT(data),
-     .metavar = "DIR",
-     .help = "photos: a folder with a folder for each split, or with a folder for each class",
-     .flags = TG_OPTION_FOLDER},
+    DATA_OPTION,
     {.name = "val-split",
      .type = TG_OPTION_STRING,
      .offset = AT(val_split),

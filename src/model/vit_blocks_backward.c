@@ -32,6 +32,26 @@ static tg_status feed_forward_backward(tg_vit *vit, size_t l, const tg_vit_span 
     return vit->kern->mlp.backward(span->stream, vit->weights[l].fc1, vit->weights[l].fc2, &mlp);
 }
 
+/* What both norms of a block share: rows of the span, dspan -> dres. `w` and `b` are their offsets. */
+static tg_norm_backward norm_of_span(const tg_vit *vit, const tg_vit_span *span, size_t T_q,
+                                     size_t w, size_t b, const tg_vit_backward_args *args)
+{
+    const size_t C = vit->config.embed_dim;
+    return (tg_norm_backward){.R = span->rows,
+                              .C = C,
+                              .row0 = span->first,
+                              .rows_per_sample = T_q,
+                              .dtype = vit->dtype,
+                              .ldx = C,
+                              .ldb = C,
+                              .ldy = C,
+                              .dy = dspan_of(vit, span),
+                              .w = tg_vit_param(vit, w),
+                              .b = tg_vit_param(vit, b),
+                              .dw = tg_vit_grad(args->grads, w),
+                              .db = tg_vit_grad(args->grads, b)};
+}
+
 /* dspan -> dres, branch_mid; y_mid again */
 static void norm2_backward(tg_vit *vit, size_t l, size_t T_q, float *dres, const tg_vit_span *span,
                            const tg_vit_backward_args *args)
@@ -40,30 +60,18 @@ static void norm2_backward(tg_vit *vit, size_t l, size_t T_q, float *dres, const
     const tg_block_tape *block = &vit->blocks[l];
     const tg_block_offsets *at = &vit->offsets[l];
     const size_t C = vit->config.embed_dim, first = span->first * C;
-    const tg_norm_backward norm = {.R = span->rows,
-                                   .C = C,
-                                   .row0 = span->first,
-                                   .rows_per_sample = T_q,
-                                   .dtype = vit->dtype,
-                                   .ldx = C,
-                                   .ldb = C,
-                                   .ldy = C,
-                                   .dy = dspan_of(vit, span),
-                                   .x = block->x_mid + first,
-                                   .mean = block->mean2 + span->first,
-                                   .rstd = block->rstd2 + span->first,
-                                   .w = tg_vit_param(vit, at->norm2_w),
-                                   .b = tg_vit_param(vit, at->norm2_b),
-                                   .dres = dres + first,
-                                   .dw = tg_vit_grad(args->grads, at->norm2_w),
-                                   .db = tg_vit_grad(args->grads, at->norm2_b),
-                                   .branch = tg_vit_row(vit, block->branch1, span->first, C),
-                                   .ls = tg_vit_param(vit, at->ls1),
-                                   .sample_scale = tg_vit_sample_scale(tape, l, 0),
-                                   .out_dbranch = tg_vit_row(vit, tape->branch_mid, span->first, C),
-                                   .out_y = tg_vit_row(vit, tape->y_mid, span->first, C),
-                                   .dls = tg_vit_grad(args->grads, at->ls1),
-                                   .out_sums = sums_of(vit, tape->norm2_sums, span)};
+    tg_norm_backward norm = norm_of_span(vit, span, T_q, at->norm2_w, at->norm2_b, args);
+    norm.x = block->x_mid + first;
+    norm.mean = block->mean2 + span->first;
+    norm.rstd = block->rstd2 + span->first;
+    norm.dres = dres + first;
+    norm.branch = tg_vit_row(vit, block->branch1, span->first, C);
+    norm.ls = tg_vit_param(vit, at->ls1);
+    norm.sample_scale = tg_vit_sample_scale(tape, l, 0);
+    norm.out_dbranch = tg_vit_row(vit, tape->branch_mid, span->first, C);
+    norm.out_y = tg_vit_row(vit, tape->y_mid, span->first, C);
+    norm.dls = tg_vit_grad(args->grads, at->ls1);
+    norm.out_sums = sums_of(vit, tape->norm2_sums, span);
     vit->kern->norm.backward(span->stream, &norm);
 }
 
@@ -152,25 +160,13 @@ static void norm1_backward(tg_vit *vit, size_t l, const tg_vit_span *span,
     const tg_block_tape *block = &vit->blocks[l];
     const tg_block_offsets *at = &vit->offsets[l];
     const size_t C = vit->config.embed_dim, first = span->first * C;
-    tg_norm_backward norm = {.R = span->rows,
-                             .C = C,
-                             .row0 = span->first,
-                             .rows_per_sample = tape->T,
-                             .dtype = vit->dtype,
-                             .ldx = C,
-                             .ldb = C,
-                             .ldy = C,
-                             .dy = dspan_of(vit, span),
-                             .x = block->x_in + first,
-                             .mean = block->mean1 + span->first,
-                             .rstd = block->rstd1 + span->first,
-                             .w = tg_vit_param(vit, at->norm1_w),
-                             .b = tg_vit_param(vit, at->norm1_b),
-                             .dres = tape->dres + first,
-                             .dw = tg_vit_grad(args->grads, at->norm1_w),
-                             .db = tg_vit_grad(args->grads, at->norm1_b),
-                             .out_y = tg_vit_row(vit, tape->y, span->first, C),
-                             .out_sums = sums_of(vit, tape->norm1_sums, span)};
+    tg_norm_backward norm = norm_of_span(vit, span, tape->T, at->norm1_w, at->norm1_b, args);
+    norm.x = block->x_in + first;
+    norm.mean = block->mean1 + span->first;
+    norm.rstd = block->rstd1 + span->first;
+    norm.dres = tape->dres + first;
+    norm.out_y = tg_vit_row(vit, tape->y, span->first, C);
+    norm.out_sums = sums_of(vit, tape->norm1_sums, span);
     if (l > 0) {
         norm.branch = tg_vit_row(vit, vit->blocks[l - 1].branch2, span->first, C);
         norm.ls = tg_vit_param(vit, vit->offsets[l - 1].ls2);

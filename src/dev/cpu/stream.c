@@ -24,7 +24,7 @@ static _Thread_local int team_tried = 1;
 tg_status tg_dnnl_status(dnnl_status_t status, const char *what)
 {
     static const char *const causes[] = {
-        "success",       "out of memory", "invalid arguments", "not implemented for this shape",
+        "success",       "out of memory", "invalid arguments", "not offered for this shape",
         "iterator ends", "runtime error", "not required"};
     if (status == dnnl_success)
         return TG_OK;
