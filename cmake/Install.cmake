@@ -17,6 +17,12 @@ if(NOT TAGINE_SANITIZE)
   install(TARGETS tagine_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
 
+foreach(mpi openmpi mpich)
+  if(TARGET tagine_comm_${mpi})
+    install(TARGETS tagine_comm_${mpi} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tagine")
+  endif()
+endforeach()
+
 # The paths of tagine.pc are relative to itself, so an installed tree may be moved.
 file(RELATIVE_PATH TAGINE_PC_TO_INCLUDE "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig"
      "/prefix/${CMAKE_INSTALL_INCLUDEDIR}")

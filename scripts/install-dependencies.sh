@@ -2,14 +2,14 @@
 # Installs what tagine needs on Debian 12 or newer and on Ubuntu, and only what is missing.
 #
 #   scripts/install-dependencies.sh          to build and run
-#   scripts/install-dependencies.sh --test   also what ./test.sh uses: clang, sanitizers, a locale
+#   scripts/install-dependencies.sh --test   also what ./test.sh uses: clang, sanitizers, a locale, both MPIs
 #
 # Uses sudo when not root, asks nothing, and does nothing at all when everything is there.
 set -eu
 
 build='build-essential cmake ninja-build pkg-config libdnnl-dev libjpeg-dev libspng-dev
     libwebp-dev libheif-dev libyaml-dev libjansson-dev zlib1g-dev libcmocka-dev'
-test='clang libomp-dev locales'
+test='clang libomp-dev locales libopenmpi-dev openmpi-bin libmpich-dev mpich'
 
 say() { printf '%s\n' "$*" >&2; }
 

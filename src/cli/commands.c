@@ -17,6 +17,7 @@ static const tg_command *const COMMANDS[] = {
     &tg_command_bench_distill,
     &tg_command_bench_infer,
     &tg_command_bench_loader,
+    &tg_command_bench_comm,
     &tg_command_completion,
     &tg_command_man,
     /* clang-format on */

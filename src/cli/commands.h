@@ -17,6 +17,7 @@ extern const tg_command tg_command_bench_train;
 extern const tg_command tg_command_bench_distill;
 extern const tg_command tg_command_bench_infer;
 extern const tg_command tg_command_bench_loader;
+extern const tg_command tg_command_bench_comm;
 extern const tg_command tg_command_completion;
 extern const tg_command tg_command_man;
 

@@ -1,0 +1,92 @@
+#include "cli/options_parallel.h"
+
+#include "base/number.h"
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4096 };
+
+static const char *const COMM_NAMES[] = {"self", "mpi", NULL};
+
+#define AT(field) offsetof(tg_parallel_choice, field)
+const tg_option tg_parallel_option_table[TG_PARALLEL_OPTION_COUNT] = {
+    {.name = "comm",
+     .type = TG_OPTION_CHOICE,
+     .offset = AT(comm),
+     .initial = "self",
+     .choices = COMM_NAMES,
+     .metavar = "KIND",
+     .help = "self: this process alone; mpi: the ranks that mpirun or srun started"},
+    {.name = "stall-seconds",
+     .type = TG_OPTION_DOUBLE,
+     .offset = AT(stall_s),
+     .initial = "60",
+     .metavar = "S",
+     .help = "give up when nothing has come from another rank for so long",
+     .low = 0.1,
+     .high = 1e6},
+};
+
+/* Ranks that a variable speaks of; 0: it is not set, or is no number. */
+static int64_t ranks_of(const char *variable)
+{
+    const char *text = getenv(variable);
+    int64_t value;
+    if (text && tg_number_parse_i64(text, strlen(text), &value) && value > 0)
+        return value;
+    return 0;
+}
+
+tg_comm_promise tg_parallel_promise(void)
+{
+    static const struct {
+        const char *mark, *library, *size; /* set by it; the MPI it is for; number of ranks */
+    } launchers[] = {
+        {"OMPI_COMM_WORLD_SIZE", "openmpi", "OMPI_COMM_WORLD_SIZE"}, /* Open MPI's mpirun */
+        {"PMIX_RANK", "openmpi", "SLURM_STEP_NUM_TASKS"},            /* srun --mpi=pmix */
+        {"PMI_RANK", "mpich", "PMI_SIZE"},                           /* Hydra, srun --mpi=pmi2 */
+        {"SLURM_STEP_NUM_TASKS", NULL, "SLURM_STEP_NUM_TASKS"},      /* srun without MPI */
+    };
+    for (size_t i = 0; i < TG_COUNT_OF(launchers); i++)
+        if (getenv(launchers[i].mark))
+            return (tg_comm_promise){.library = launchers[i].library,
+                                     .variable = launchers[i].size,
+                                     .size = ranks_of(launchers[i].size)};
+    return (tg_comm_promise){0};
+}
+
+/* Where this program lies, and where it was installed to. */
+static void module_folders(char own[PATH_BYTES], char installed[PATH_BYTES])
+{
+    ssize_t n = readlink("/proc/self/exe", own, PATH_BYTES - 1);
+    own[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(own, '/');
+    if (slash)
+        *slash = '\0';
+    snprintf(installed, PATH_BYTES, "%.4000s/" TG_MODULE_FOLDER, own);
+}
+
+tg_status tg_parallel_open(const tg_parallel_choice *choice, tg_comm **out)
+{
+    const tg_comm_promise promise = tg_parallel_promise();
+    char own[PATH_BYTES], installed[PATH_BYTES], host[TG_COMM_HOST_BYTES] = "";
+    const char *folders[] = {own, installed, NULL};
+    if (choice->comm == TG_COMM_NAME_SELF && promise.size > 1)
+        return tg_fail(TG_ERROR_USAGE,
+                       "a launcher started %lld processes (%s), and each would do the whole work "
+                       "alone: add --comm mpi, or start one",
+                       (long long)promise.size, promise.variable);
+    if (choice->comm == TG_COMM_NAME_SELF) {
+        *out = tg_comm_self();
+        return TG_OK;
+    }
+    module_folders(own, installed);
+    gethostname(host, sizeof host - 1);
+    const tg_comm_choice opening = {
+        .promise = promise, .folders = folders, .host = host, .stall_s = choice->stall_s};
+    return tg_comm_open_mpi(&opening, out);
+}

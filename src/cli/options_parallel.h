@@ -1,0 +1,26 @@
+/* options_parallel.h - the options of work on many ranks, and what the launcher says of them. */
+#ifndef TG_CLI_OPTIONS_PARALLEL_H
+#define TG_CLI_OPTIONS_PARALLEL_H
+
+#include "base/option.h"
+#include "comm/comm.h"
+#include "comm/module.h"
+
+typedef enum tg_comm_name { TG_COMM_NAME_SELF, TG_COMM_NAME_MPI } tg_comm_name;
+
+typedef struct tg_parallel_choice {
+    int comm; /* tg_comm_name */
+    double stall_s;
+} tg_parallel_choice;
+
+enum { TG_PARALLEL_OPTION_COUNT = 2 };
+extern const tg_option tg_parallel_option_table[TG_PARALLEL_OPTION_COUNT];
+
+/* What the environment says of the launcher that started this process (docs/PARALLEL.md). */
+tg_comm_promise tg_parallel_promise(void);
+
+/* Joins the ranks that were asked for. With `self`, TG_ERROR_USAGE when a launcher started more than
+ * one process: each would do the whole work. */
+tg_status tg_parallel_open(const tg_parallel_choice *choice, tg_comm **out) TG_MUST_CHECK;
+
+#endif

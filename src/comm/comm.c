@@ -1,0 +1,86 @@
+#include "comm/comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+tg_status tg_comm_begin(tg_comm *comm, const tg_comm_work *work, tg_comm_ticket *out)
+{
+    return comm->ops->begin(comm, work, out);
+}
+
+tg_status tg_comm_wait(tg_comm *comm, tg_comm_ticket ticket)
+{
+    return ticket ? comm->ops->wait(comm, ticket) : TG_OK;
+}
+
+tg_status tg_comm_meet(tg_comm *comm, const char *what, const void *mine, size_t bytes,
+                       void *out_all)
+{
+    return comm->ops->meet(comm, what, mine, bytes, out_all);
+}
+
+void tg_comm_set_stall(tg_comm *comm, double seconds)
+{
+    comm->ops->set_stall(comm, seconds);
+}
+
+const char *tg_comm_host(const tg_comm *comm, int rank)
+{
+    return comm->ops->host(comm, rank);
+}
+
+size_t tg_comm_bytes(const tg_comm *comm)
+{
+    return comm->ops->bytes(comm);
+}
+
+tg_comm_traffic tg_comm_get_traffic(const tg_comm *comm)
+{
+    return comm->ops->traffic(comm);
+}
+
+void tg_comm_leave(tg_comm *comm, const char *reason)
+{
+    comm->ops->leave(comm, reason);
+}
+
+void tg_comm_close(tg_comm *comm)
+{
+    if (comm)
+        comm->ops->close(comm);
+}
+
+void tg_comm_piece(size_t count, int size, int rank, size_t *out_begin, size_t *out_end)
+{
+    const size_t grains = (count + TG_COMM_GRAIN - 1) / TG_COMM_GRAIN;
+    const size_t each = grains / (size_t)size, more = grains % (size_t)size, r = (size_t)rank;
+    size_t begin = (each * r + (r < more ? r : more)) * TG_COMM_GRAIN;
+    size_t end = begin + (each + (r < more)) * TG_COMM_GRAIN;
+    *out_begin = begin < count ? begin : count;
+    *out_end = end < count ? end : count;
+}
+
+/* What a rank says of itself when all agree. */
+typedef struct verdict {
+    int32_t status;
+    char reason[1020];
+} verdict;
+
+tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status)
+{
+    verdict mine = {.status = status < 0 ? status : TG_OK};
+    verdict *all = calloc((size_t)comm->size, sizeof *all);
+    if (!all)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory to hear %d ranks", comm->size);
+    if (mine.status < 0)
+        strncpy(mine.reason, tg_error_message(), sizeof mine.reason - 1);
+    tg_status met = tg_comm_meet(comm, what, &mine, sizeof mine, all);
+    for (int r = 0; r < comm->size && met == TG_OK && mine.status == TG_OK; r++)
+        if (all[r].status < 0)
+            met = tg_fail(TG_ERROR_PEER, "rank %d on %s: %s", r, tg_comm_host(comm, r),
+                          all[r].reason);
+    free(all);
+    if (mine.status < 0)
+        return tg_fail(mine.status, "%s", mine.reason);
+    return met;
+}

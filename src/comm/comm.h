@@ -1,0 +1,115 @@
+/* comm.h - the seam between ranks: what data-parallel training asks of its peers.
+ *
+ * A communicator joins `size` processes. Every rank makes the same calls in the same order; collectives
+ * on large buffers run beside the caller's work and are waited for, small ones return when all have
+ * met. Back ends: self (one rank), host (messages of a transport such as MPI; comm/host). A device's
+ * library (NCCL) takes the same place with its own stream.
+ *
+ * Pieces     a range of `count` elements is dealt out in pieces, one a rank, cut at multiples of
+ *            TG_COMM_GRAIN: tg_comm_piece. A rank may own nothing.
+ * Sums       are made in the order of ranks, 0 + 1 + 2 ..., in fp32: the same bits on every rank, in
+ *            every run with as many ranks, and whether gathered afterwards or not. With
+ *            TG_BF16 on the wire each peer's contribution is rounded to bfloat16 once; what the
+ *            owner adds of its own is rounded like the others', so that sums do not depend on who
+ *            owns a piece.
+ * Errors     TG_ERROR_PEER when another rank died, left, answers nothing for the stall time, or calls
+ *            something else: names rank, host, collective and bytes. From then on every call returns
+ *            it. TG_ERROR_MACHINE for the transport or memory.
+ * Threads    one thread at a time. Memory: buffers are the caller's and must not be touched between
+ *            begin and wait.
+ */
+#ifndef TG_COMM_COMM_H
+#define TG_COMM_COMM_H
+
+#include "base/status.h"
+#include "tensor/dtype.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TG_COMM_GRAIN = 16, TG_COMM_HOST_BYTES = 64, TG_COMM_SMALL_BYTES = 8192 };
+
+typedef struct tg_comm tg_comm;
+
+/* A collective under way; 0 is none (tg_comm_wait returns at once). */
+typedef uint64_t tg_comm_ticket;
+
+typedef enum tg_comm_kind {
+    TG_COMM_REDUCE_SCATTER, /* data[piece of this rank] becomes the sum; the other pieces are undefined */
+    TG_COMM_ALL_GATHER, /* data[piece of rank r] of rank r goes to all */
+    TG_COMM_ALL_REDUCE, /* both: every piece becomes the sum on every rank */
+    TG_COMM_MEET        /* small: `bytes` of every rank to all */
+} tg_comm_kind;
+
+typedef struct tg_comm_work {
+    tg_comm_kind kind;
+    const char *what; /* for messages: "gradients 3"; static storage */
+    float *data;      /* [count], 64-byte aligned */
+    size_t count;
+    tg_dtype wire; /* TG_F32 or TG_BF16 (sums; gathering parameters is always exact) */
+} tg_comm_work;
+
+typedef struct tg_comm_traffic {
+    uint64_t calls, sent_bytes, received_bytes;
+    int64_t busy_ns; /* while at least one large collective was under way */
+} tg_comm_traffic;
+
+/* What a back end offers; called through the functions below. */
+typedef struct tg_comm_ops {
+    tg_status (*begin)(tg_comm *comm, const tg_comm_work *work, tg_comm_ticket *out);
+    tg_status (*wait)(tg_comm *comm, tg_comm_ticket ticket);
+    tg_status (*meet)(tg_comm *comm, const char *what, const void *mine, size_t bytes,
+                      void *out_all);
+    void (*set_stall)(tg_comm *comm, double seconds);
+    const char *(*host)(const tg_comm *comm, int rank);
+    size_t (*bytes)(const tg_comm *comm);
+    tg_comm_traffic (*traffic)(const tg_comm *comm);
+    void (*leave)(tg_comm *comm, const char *reason);
+    void (*close)(tg_comm *comm);
+} tg_comm_ops;
+
+/* First member of every back end's own structure. */
+struct tg_comm {
+    const tg_comm_ops *ops;
+    int rank, size;
+    const char *library; /* "self", "Open MPI v4.1.4 ..." */
+};
+
+/* One rank: every collective is done at once. Static storage; close does nothing. */
+tg_comm *tg_comm_self(void);
+
+/* Starts a large collective. They finish in the order in which they began. */
+tg_status tg_comm_begin(tg_comm *comm, const tg_comm_work *work, tg_comm_ticket *out) TG_MUST_CHECK;
+/* Returns when that collective, and all before it, are done on this rank. */
+tg_status tg_comm_wait(tg_comm *comm, tg_comm_ticket ticket) TG_MUST_CHECK;
+
+/* Every rank gives `bytes` (<= TG_COMM_SMALL_BYTES, equal on all) and gets all, in the order of ranks:
+ * out_all [size][bytes]. Returns when all have met. */
+tg_status tg_comm_meet(tg_comm *comm, const char *what, const void *mine, size_t bytes,
+                       void *out_all) TG_MUST_CHECK;
+
+/* Makes one rank's failure everyone's: returns `status` when it is an error here; else TG_ERROR_PEER
+ * with the first failing rank's message when there is one; else TG_OK. */
+tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status) TG_MUST_CHECK;
+
+/* How long a collective may stand still; the default is 60 s. Raise it around work whose length
+ * differs between ranks. */
+void tg_comm_set_stall(tg_comm *comm, double seconds);
+
+/* Name of the machine of a rank. */
+const char *tg_comm_host(const tg_comm *comm, int rank);
+/* Memory that the back end has taken for itself so far. */
+size_t tg_comm_bytes(const tg_comm *comm);
+tg_comm_traffic tg_comm_get_traffic(const tg_comm *comm);
+
+/* Tells the others, once, why this rank goes before its work is done; they fail with TG_ERROR_PEER and
+ * this reason. Waits for nobody. */
+void tg_comm_leave(tg_comm *comm, const char *reason);
+/* NULL is allowed. After leave or an error it waits for nobody either. */
+void tg_comm_close(tg_comm *comm);
+
+/* Piece of `rank` of a range of `count` elements: [*out_begin, *out_end). */
+void tg_comm_piece(size_t count, int size, int rank, size_t *out_begin, size_t *out_end);
+
+#endif

@@ -1,0 +1,29 @@
+/* host.h - collectives in host memory over a transport of messages, driven by a thread of their own.
+ *
+ * Method     direct exchange: to reduce, each rank sends every peer that peer's piece and adds up what
+ *            it gets for its own, in the order of ranks; to gather, each sends its own piece to every
+ *            peer. Each rank so sends and receives (N-1)/N of the range a phase, the least possible,
+ *            both ways at once. Pieces travel in messages of TG_HOST_MESSAGE_BYTES, part by part both ways: longer ones
+ *            (from 192 KiB) make Open MPI's TCP wait for a word from the other side behind that side's
+ *            own data, and each direction then gets half the wire (docs/PARALLEL.md).
+ * Progress   a thread posts, tests and adds, so that messages move while the caller computes. It sleeps
+ *            between looks while the caller computes, and looks without sleeping when it waits.
+ * Failure    nothing has come for the stall time while something is awaited; a peer's process on this
+ *            machine is gone; a peer said that it leaves; the transport fails. Who was waited for, and
+ *            for what, is the message.
+ * Memory     (N-1)/N of each collective under way (at most TG_HOST_DEPTH), kept for the next ones.
+ */
+#ifndef TG_COMM_HOST_HOST_H
+#define TG_COMM_HOST_HOST_H
+
+#include "comm/comm.h"
+#include "comm/host/transport.h"
+
+enum { TG_HOST_DEPTH = 6, TG_HOST_MESSAGE_BYTES = 128 * 1024 };
+
+/* Joins the ranks of `transport`, which is taken over (copied; closed by close, or here on failure).
+ * Every rank calls it. `host`: this machine's name for messages. stall_s: see tg_comm_set_stall. */
+tg_status tg_host_open(const tg_transport *transport, const char *host, double stall_s,
+                       tg_comm **out) TG_MUST_CHECK;
+
+#endif

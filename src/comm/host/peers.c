@@ -1,0 +1,72 @@
+#include "comm/host/peers.h"
+
+#include <stdio.h>
+
+#define RESUME "the last checkpoint is whole: start again with --resume auto"
+
+/* "all-reduce of 4.00 MiB (gradients 3)" */
+static void describe(const tg_host_exchange *x, char *out, size_t bytes)
+{
+    static const char *const kinds[] = {"reduce-scatter", "all-gather", "all-reduce", "meeting"};
+    if (x->work.kind == TG_COMM_MEET)
+        snprintf(out, bytes, "the meeting '%s' of %zu bytes", x->work.what, x->meet_bytes);
+    else
+        snprintf(out, bytes, "the %s of %.2f MiB (%s)", kinds[x->work.kind],
+                 (double)x->work.count * 4 / 1048576, x->work.what);
+}
+
+/* Bytes that a peer still owes this rank (receive) or has not taken (send). */
+static size_t outstanding(const tg_host_exchange *x, int peer, bool receive)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < x->message_count; i++)
+        if (!x->messages[i].done && x->messages[i].peer == peer &&
+            x->messages[i].receive == receive)
+            bytes += x->messages[i].bytes;
+    return bytes;
+}
+
+tg_status tg_host_blame(const tg_host_exchange *x, const tg_transport *t, const tg_host_peer *peers,
+                        double still_s)
+{
+    enum { NAMED = 4 };
+    char what[160], who[NAMED * (TG_COMM_HOST_BYTES + 96)] = "";
+    size_t at = 0, count = 0;
+    describe(x, what, sizeof what);
+    for (int r = 0; r < t->size; r++) {
+        size_t owes = outstanding(x, r, true), keeps = outstanding(x, r, false);
+        if (r == t->rank || (!owes && !keeps))
+            continue;
+        if (count++ >= NAMED)
+            continue;
+        at += (size_t)snprintf(who + at, sizeof who - at,
+                               "%srank %d on %s (process %lld, %zu bytes to come, %zu not taken)",
+                               at ? ", " : "", r, peers[r].host, (long long)peers[r].process.pid,
+                               owes, keeps);
+    }
+    return tg_fail(TG_ERROR_PEER,
+                   "nothing has moved for %.1f s in %s; waiting for %s%s. A rank there is stopped, "
+                   "dead, stuck or cut off; " RESUME,
+                   still_s, what, who, count > NAMED ? " and others" : "");
+}
+
+int tg_host_find_dead(const tg_host_exchange *x, const tg_transport *t, const tg_host_peer *peers)
+{
+    for (int r = 0; r < t->size; r++)
+        if (r != t->rank && (outstanding(x, r, true) || outstanding(x, r, false)) &&
+            !tg_process_alive(&peers[t->rank].process, &peers[r].process))
+            return r;
+    return -1;
+}
+
+tg_status tg_host_report_dead(const tg_host_exchange *x, const tg_host_peer *peers, int peer)
+{
+    char what[160];
+    describe(x, what, sizeof what);
+    return tg_fail(
+        TG_ERROR_PEER,
+        "rank %d on %s (process %lld) is gone: it died while others waited for %zu bytes "
+        "of it in %s; killed for memory is the usual cause. " RESUME,
+        peer, peers[peer].host, (long long)peers[peer].process.pid, outstanding(x, peer, true),
+        what);
+}

@@ -1,0 +1,25 @@
+/* peers.h - who the other ranks are, whether they live, and whom a wait is for; for comm/host only. */
+#ifndef TG_COMM_HOST_PEERS_H
+#define TG_COMM_HOST_PEERS_H
+
+#include "comm/host/exchange.h"
+#include "os/process.h"
+
+/* What each rank says of itself when it joins. */
+typedef struct tg_host_peer {
+    char host[TG_COMM_HOST_BYTES];
+    tg_process process;
+} tg_host_peer;
+
+/* Records TG_ERROR_PEER: nothing has moved for `still_s` in `exchange`; names whom it waits for. */
+tg_status tg_host_blame(const tg_host_exchange *exchange, const tg_transport *transport,
+                        const tg_host_peer *peers, double still_s);
+
+/* A peer that `exchange` waits for and whose process on this machine is gone; -1: none. */
+int tg_host_find_dead(const tg_host_exchange *exchange, const tg_transport *transport,
+                      const tg_host_peer *peers);
+/* Records TG_ERROR_PEER about a peer whose process is gone. */
+tg_status tg_host_report_dead(const tg_host_exchange *exchange, const tg_host_peer *peers,
+                              int peer);
+
+#endif

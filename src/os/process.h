@@ -1,0 +1,22 @@
+/* process.h - this process as others on the same machine know it, and whether such a one still lives. */
+#ifndef TG_OS_PROCESS_H
+#define TG_OS_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* machine: the same number for processes that see one another's process ids (same boot, same process
+ * namespace); 0: not known. begun: the kernel's start time of the process, so that a number that was
+ * given to another process is not taken for this one. */
+typedef struct tg_process {
+    uint64_t machine, begun;
+    int64_t pid;
+} tg_process;
+
+tg_process tg_process_self(void);
+
+/* False when `process` is surely gone: it lived on this machine, as `self` does, and no longer runs
+ * (a dead one that nobody has waited for counts as gone). True also when that cannot be told. */
+bool tg_process_alive(const tg_process *self, const tg_process *process);
+
+#endif

@@ -1,0 +1,302 @@
+/* Collectives among ranks that are threads: sums in the order of ranks, gathers, meetings, and every
+ * way in which a rank can fail the others. */
+#include "support/check.h"
+#include "support/ranks.h"
+
+#include "os/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct plan {
+    size_t count;
+    tg_dtype wire;
+    int rounds;
+} plan;
+
+static float value_of(int rank, int round, size_t i)
+{
+    uint32_t x = (uint32_t)i * 2654435761u + (uint32_t)(rank * 40503 + round * 977);
+    x ^= x >> 13;
+    x *= 2246822519u;
+    return (float)(int32_t)x * 1e-9f;
+}
+
+static float expected(int size, int round, size_t i, tg_dtype wire)
+{
+    float sum = 0;
+    for (int r = 0; r < size; r++) {
+        float v = value_of(r, round, i);
+        if (wire == TG_BF16 && size > 1) /* one rank has no wire */
+            v = tg_f32_from_bf16(tg_bf16_from_f32(v));
+        sum = r == 0 ? v : sum + v;
+    }
+    return sum;
+}
+
+static float *new_data(const tg_comm *comm, const plan *p, int round)
+{
+    float *data = aligned_alloc(64, (p->count * 4 + 127) & ~(size_t)63);
+    assert_non_null(data);
+    for (size_t i = 0; i < p->count; i++)
+        data[i] = value_of(comm->rank, round, i);
+    return data;
+}
+
+static tg_status all_reduce(tg_comm *comm, tg_test_world *world, void *user)
+{
+    (void)world;
+    const plan *p = user;
+    enum { MOST = 16 };
+    float *data[MOST];
+    tg_comm_ticket tickets[MOST];
+    for (int k = 0; k < p->rounds; k++) {
+        data[k] = new_data(comm, p, k);
+        const tg_comm_work work = {TG_COMM_ALL_REDUCE, "values", data[k], p->count, p->wire};
+        TG_TRY(tg_comm_begin(comm, &work, &tickets[k]));
+    }
+    for (int k = 0; k < p->rounds; k++) {
+        TG_TRY(tg_comm_wait(comm, tickets[k]));
+        for (size_t i = 0; i < p->count; i++)
+            if (data[k][i] != expected(comm->size, k, i, p->wire))
+                return tg_fail(TG_ERROR_FAILED, "round %d, element %zu: %g, not %g", k, i,
+                               (double)data[k][i], (double)expected(comm->size, k, i, p->wire));
+        free(data[k]);
+    }
+    return TG_OK;
+}
+
+static void run_all(int size, double stall_s, tg_test_rank_body body, void *user)
+{
+    tg_status status[TG_TEST_RANKS];
+    char text[TG_TEST_RANKS][512];
+    tg_test_ranks_run(size, stall_s, body, user, status, text);
+    for (int r = 0; r < size; r++) {
+        if (status[r] != TG_OK)
+            print_error("rank %d: %s\n", r, text[r]);
+        assert_int_equal(status[r], TG_OK);
+    }
+}
+
+/* Every rank gets the very sum that adding in the order of ranks gives. */
+static void test_all_reduce(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {1, 15, 16, 17, 100, 4096, 70001, 400000};
+    for (int size = 1; size <= 5; size++)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+            for (int wire = 0; wire < 2; wire++) {
+                plan p = {counts[i], wire ? TG_BF16 : TG_F32, counts[i] > 10000 ? 2 : 12};
+                run_all(size, 30, all_reduce, &p);
+            }
+}
+
+static tg_status scatter_then_gather(tg_comm *comm, tg_test_world *world, void *user)
+{
+    (void)world;
+    const plan *p = user;
+    float *data = new_data(comm, p, 0);
+    tg_comm_work work = {TG_COMM_REDUCE_SCATTER, "values", data, p->count, p->wire};
+    tg_comm_ticket ticket;
+    size_t begin, end;
+    TG_TRY(tg_comm_begin(comm, &work, &ticket));
+    TG_TRY(tg_comm_wait(comm, ticket));
+    tg_comm_piece(p->count, comm->size, comm->rank, &begin, &end);
+    for (size_t i = begin; i < end; i++)
+        if (data[i] != expected(comm->size, 0, i, p->wire))
+            return tg_fail(TG_ERROR_FAILED, "piece of rank %d, element %zu", comm->rank, i);
+    for (size_t i = 0; i < p->count; i++)
+        if (i < begin || i >= end)
+            data[i] = NAN;
+    work.kind = TG_COMM_ALL_GATHER;
+    TG_TRY(tg_comm_begin(comm, &work, &ticket));
+    TG_TRY(tg_comm_wait(comm, ticket));
+    for (size_t i = 0; i < p->count; i++)
+        if (data[i] != expected(comm->size, 0, i, p->wire))
+            return tg_fail(TG_ERROR_FAILED, "gathered on rank %d, element %zu", comm->rank, i);
+    free(data);
+    return TG_OK;
+}
+
+static void test_scatter_then_gather(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {3, 16, 33, 5000, 300007};
+    for (int size = 1; size <= 5; size++)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            plan p = {counts[i], i % 2 ? TG_BF16 : TG_F32, 1};
+            run_all(size, 30, scatter_then_gather, &p);
+        }
+}
+
+/* Pieces cover the range once, in order, at multiples of the grain; some ranks own nothing. */
+static void test_pieces(void **state)
+{
+    (void)state;
+    for (size_t count = 0; count < 200; count += 7)
+        for (int size = 1; size < 9; size++) {
+            size_t at = 0, begin, end;
+            for (int r = 0; r < size; r++) {
+                tg_comm_piece(count, size, r, &begin, &end);
+                assert_int_equal(begin, at);
+                assert_true(end >= begin && (begin % TG_COMM_GRAIN == 0 || begin == count));
+                at = end;
+            }
+            assert_int_equal(at, count);
+        }
+}
+
+static tg_status meet_often(tg_comm *comm, tg_test_world *world, void *user)
+{
+    (void)world, (void)user;
+    for (int k = 0; k < 50; k++) {
+        int mine[3] = {comm->rank, k, comm->rank * k}, all[TG_TEST_RANKS][3];
+        TG_TRY(tg_comm_meet(comm, "numbers", mine, sizeof mine, all));
+        for (int r = 0; r < comm->size; r++)
+            if (all[r][0] != r || all[r][1] != k || all[r][2] != r * k)
+                return tg_fail(TG_ERROR_FAILED, "meeting %d: rank %d said %d", k, r, all[r][2]);
+    }
+    return TG_OK;
+}
+
+static void test_meet(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 6; size++)
+        run_all(size, 30, meet_often, NULL);
+}
+
+static tg_status one_disagrees(tg_comm *comm, tg_test_world *world, void *user)
+{
+    (void)world, (void)user;
+    tg_status mine = comm->rank == 2 ? tg_fail(TG_ERROR_INPUT, "photo x.jpg is broken") : TG_OK;
+    return tg_comm_agree(comm, "opening data", mine);
+}
+
+static void test_agree(void **state)
+{
+    (void)state;
+    tg_status status[TG_TEST_RANKS];
+    char text[TG_TEST_RANKS][512];
+    tg_test_ranks_run(4, 30, one_disagrees, NULL, status, text);
+    for (int r = 0; r < 4; r++) {
+        assert_int_equal(status[r], r == 2 ? TG_ERROR_INPUT : TG_ERROR_PEER);
+        assert_non_null(strstr(text[r], "photo x.jpg is broken"));
+        if (r != 2)
+            assert_non_null(strstr(text[r], "rank 2 on host2"));
+    }
+}
+
+/* What the faulty rank 1 does before the others wait for it. */
+typedef enum fault { MUTED, LEAVES, ENDS, BREAKS, ELSEWHERE } fault;
+
+static tg_status fail_in_reduction(tg_comm *comm, tg_test_world *world, void *user)
+{
+    const fault what = *(const fault *)user;
+    plan p = {100000, TG_F32, 3};
+    int all[TG_TEST_RANKS], mine = 0;
+    TG_TRY(tg_comm_meet(comm, "before", &mine, sizeof mine, all));
+    if (comm->rank == 1 && what == MUTED)
+        tg_test_world_mute(world, 1);
+    if (comm->rank == 1 && what == BREAKS)
+        tg_test_world_break(world, 1);
+    if (comm->rank == 1 && what == LEAVES) {
+        tg_comm_leave(comm, "the disk of this rank is full");
+        return TG_OK;
+    }
+    if (comm->rank == 1 && what == ENDS)
+        return TG_OK;
+    if (what == ELSEWHERE)
+        return tg_comm_meet(comm, comm->rank == 1 ? "saving" : "stepping", &mine, sizeof mine, all);
+    return all_reduce(comm, world, &p);
+}
+
+static void test_faults(void **state)
+{
+    (void)state;
+    static const struct {
+        fault what;
+        const char *others_say;
+        bool faulty_fails;
+    } cases[] = {{MUTED, "rank 1 on host1", true},
+                 {LEAVES, "rank 1 on host1 left: the disk of this rank is full", false},
+                 {ENDS, "rank 1 on host1 has ended", false},
+                 {BREAKS, "rank 1 on host1", true},
+                 {ELSEWHERE, "elsewhere", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tg_status status[TG_TEST_RANKS];
+        char text[TG_TEST_RANKS][512];
+        fault what = cases[i].what;
+        int64_t begin = tg_clock_ns();
+        tg_test_ranks_run(3, 1, fail_in_reduction, &what, status, text);
+        assert_true(tg_clock_ns() - begin < 10000000000);
+        for (int r = 0; r < 3; r++) {
+            if (r == 1 && !cases[i].faulty_fails)
+                continue;
+            assert_int_equal(status[r], TG_ERROR_PEER);
+            if (r == 1)
+                continue;
+            if (!strstr(text[r], cases[i].others_say))
+                print_error("case %zu, rank %d: %s\n", i, r, text[r]);
+            assert_non_null(strstr(text[r], cases[i].others_say));
+        }
+    }
+}
+
+/* Slower than the look between messages, faster than the stall time: nothing fails. */
+static tg_status with_a_slow_rank(tg_comm *comm, tg_test_world *world, void *user)
+{
+    (void)user;
+    plan p = {300000, TG_F32, 4};
+    tg_test_world_delay(world, comm->size - 1, 50000000);
+    return all_reduce(comm, world, &p);
+}
+
+static void test_slow_rank(void **state)
+{
+    (void)state;
+    run_all(3, 5, with_a_slow_rank, NULL);
+}
+
+/* Messages move while the caller computes: nobody waits until long after the last has come. */
+static tg_status compute_meanwhile(tg_comm *comm, tg_test_world *world, void *user)
+{
+    (void)world, (void)user;
+    plan p = {400000, TG_F32, 1};
+    float *data = new_data(comm, &p, 0);
+    const tg_comm_work work = {TG_COMM_ALL_REDUCE, "values", data, p.count, TG_F32};
+    tg_comm_ticket ticket;
+    TG_TRY(tg_comm_begin(comm, &work, &ticket));
+    nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+    tg_comm_traffic traffic = tg_comm_get_traffic(comm);
+    size_t sent = (size_t)(comm->size - 1) * 2 * p.count / (size_t)comm->size;
+    if (traffic.calls != 1 || traffic.sent_bytes < sent * 4 - 1000)
+        return tg_fail(TG_ERROR_FAILED, "only %llu bytes went out while rank %d computed",
+                       (unsigned long long)traffic.sent_bytes, comm->rank);
+    TG_TRY(tg_comm_wait(comm, ticket));
+    free(data);
+    return TG_OK;
+}
+
+static void test_progress(void **state)
+{
+    (void)state;
+    run_all(2, 30, compute_meanwhile, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_all_reduce),
+        cmocka_unit_test(test_scatter_then_gather),
+        cmocka_unit_test(test_meet),
+        cmocka_unit_test(test_agree),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_slow_rank),
+        cmocka_unit_test(test_progress),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
