@@ -2,7 +2,6 @@
 
 #include "os/file.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define AT(field) offsetof(tg_data_choice, field)
@@ -26,7 +25,7 @@ const tg_option tg_data_option_table[TG_DATA_OPTION_COUNT] = {
      .offset = AT(val_split),
      .initial = "val",
      .metavar = "NAME|SHARE|none",
-     .help = "split to validate on; the share (0.1) to hold out of a folder of classes; or none"},
+     .help = "split to validate on; the share (0.1) to hold out of the training split; or none"},
 };
 
 const tg_option tg_scored_option_table[TG_SCORED_OPTION_COUNT] = {
@@ -36,35 +35,17 @@ const tg_option tg_scored_option_table[TG_SCORED_OPTION_COUNT] = {
      .offset = AT(val_split),
      .initial = "val",
      .metavar = "NAME|SHARE",
-     .help = "split to score, several joined by +; or the share (0.1) held out of a folder of "
-             "classes"},
+     .help = "split to score, several joined by +; or the share (0.1) held out of DIR/train, or of "
+             "DIR where it has none"},
 };
-
-/* The first name of "a+b" that is not a folder below the data, cut off; false when all are. */
-static bool missing_split(const tg_data_choice *choice, const char *names, char out[256])
-{
-    for (const char *at = names; *at; at += strspn(at, "+")) {
-        size_t n = strcspn(at, "+");
-        n = n < 255 ? n : 255;
-        memcpy(out, at, n);
-        out[n] = '\0';
-        at += strcspn(at, "+");
-        char *path = tg_path_join(choice->data, out);
-        bool found = path && tg_file_exists(path);
-        free(path);
-        if (!found)
-            return true;
-    }
-    return false;
-}
 
 bool tg_data_choice_has_val(const tg_data_choice *choice)
 {
-    char name[256];
+    char name[TG_SPLIT_NAME_BYTES];
     const char *split = choice->val_split;
     if (!split || !*split || strcmp(split, "none") == 0)
         return false;
-    return strcmp(split, "val") != 0 || !missing_split(choice, split, name);
+    return strcmp(split, "val") != 0 || !tg_data_choice_lacks(choice, split, name);
 }
 
 tg_status tg_data_choice_refuse_val(const tg_data_choice *choice)
@@ -75,29 +56,52 @@ tg_status tg_data_choice_refuse_val(const tg_data_choice *choice)
     if (share > 0 || !split || !*split || strcmp(split, "none") == 0 || strcmp(split, "val") == 0)
         return TG_OK;
     return tg_fail(TG_ERROR_USAGE,
-                   "--val-split %s: only a share (0.1), held out of a folder of classes, makes a "
+                   "--val-split %s: only a share (0.1), held out of the training split, makes a "
                    "difference to what is read here; --train-split names the split",
                    split);
+}
+
+/* Whether the folder that --data names is itself called `name`: a split where its parent is wanted. */
+static bool is_called(const char *path, const char *name)
+{
+    size_t length = strlen(path), n = strlen(name);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return length > n && memcmp(path + length - n, name, n) == 0 && path[length - n - 1] == '/';
+}
+
+/* Of a validation split that was named, or without which there is nothing to do. */
+static tg_status check_val_split(const tg_data_choice *choice)
+{
+    char name[TG_SPLIT_NAME_BYTES];
+    if (!tg_file_exists(choice->data))
+        return tg_fail(TG_ERROR_INPUT, "--data %s: there is no such folder", choice->data);
+    if (!tg_data_choice_lacks(choice, choice->val_split, name))
+        return TG_OK;
+    if (is_called(choice->data, name))
+        return tg_fail(TG_ERROR_INPUT,
+                       "--data %s: it has no folder \"%s\", it is one; give the folder above it",
+                       choice->data, name);
+    return tg_fail(TG_ERROR_INPUT,
+                   "--data %s: it has no folder \"%s\"; --val-split names the folder, or the share "
+                   "(0.1) to hold out of a folder of classes",
+                   choice->data, name);
 }
 
 tg_status tg_data_choice_open(const tg_data_choice *choice, tg_data_part part, uint64_t seed,
                               const char *const *class_names, size_t class_count, tg_dataset *out)
 {
-    char name[256];
     double share;
-    const char *split = part == TG_DATA_TRAIN ? choice->train_split : choice->val_split;
+    const char *split = choice->val_split;
     if (!choice->data)
         return tg_fail(TG_ERROR_USAGE, "no photos given: --data DIR");
     TG_TRY(tg_data_choice_share(choice, &share));
-    if (!tg_file_exists(choice->data))
-        return tg_fail(TG_ERROR_INPUT, "--data %s: there is no such folder", choice->data);
-    if (share == 0 && missing_split(choice, split, name))
-        return tg_fail(TG_ERROR_INPUT,
-                       "--data %s: it has no folder \"%s\"; name the splits (--train-split, "
-                       "--val-split), or give --val-split 0.1 if it holds the classes themselves",
-                       choice->data, name);
+    if (part == TG_DATA_TRAIN || share > 0)
+        TG_TRY(tg_data_choice_train_split(choice, &split));
+    else
+        TG_TRY(check_val_split(choice));
     const tg_dataset_options dataset = {.root = choice->data,
-                                        .split = share > 0 ? NULL : split,
+                                        .split = split,
                                         .val_share = share,
                                         .part = part == TG_DATA_VAL,
                                         .seed = seed,

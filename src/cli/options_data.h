@@ -1,8 +1,9 @@
 /* options_data.h - the options that name photos and their splits, and opening what they name.
  *
  * They fill a tg_data_choice (train/options.h).
- * --data DIR with --train-split and --val-split as folder names below it ("train+more"), or, when
- * --val-split is a number in (0,1), DIR as one folder of classes of which that share is held out.
+ * --data DIR with --train-split and --val-split as folder names below it ("train+more"); when --val-split
+ * is a number in (0,1), that share of the training split is held out. DIR without a folder "train" is one
+ * folder of classes.
  */
 #ifndef TG_CLI_OPTIONS_DATA_H
 #define TG_CLI_OPTIONS_DATA_H

@@ -241,13 +241,25 @@ static int compare_ranked(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* FNV-1a of the path below the root, stirred with the seed. */
-static uint64_t split_hash(const char *path, const char *root, uint64_t seed)
+/* The path below the folder of its split, so that a split given as the root is cut alike. */
+static const char *path_in_split(const tg_dataset_options *options, const tg_scan_photo *photo)
+{
+    const char *name = options->split, *path = photo->path + strlen(options->root);
+    path += strspn(path, "/");
+    for (uint32_t part = 0; name && part < photo->part; part++)
+        name += strcspn(name, "+") + 1;
+    if (name)
+        path += strcspn(name, "+");
+    return path + strspn(path, "/");
+}
+
+/* FNV-1a of that path, stirred with the seed. */
+static uint64_t split_hash(const tg_dataset_options *options, const tg_scan_photo *photo)
 {
     uint64_t hash = 0xCBF29CE484222325u;
-    for (const char *c = path + strlen(root) + strspn(path + strlen(root), "/"); *c; c++)
+    for (const char *c = path_in_split(options, photo); *c; c++)
         hash = (hash ^ (unsigned char)*c) * 0x100000001B3u;
-    tg_rng rng = tg_rng_init(seed, 0, hash, TG_RNG_SPLIT);
+    tg_rng rng = tg_rng_init(options->seed, 0, hash, TG_RNG_SPLIT);
     uint64_t high = tg_rng_u32(&rng);
     return high << 32 | tg_rng_u32(&rng);
 }
@@ -268,8 +280,7 @@ static tg_status cut_share(const tg_dataset_options *options, tg_scan *scan)
     if (!order)
         return out_of_memory();
     for (size_t i = 0; i < n; i++)
-        order[i] = (ranked){split_hash(scan->photos[i].path, options->root, options->seed), i,
-                            scan->photos[i].label};
+        order[i] = (ranked){split_hash(options, &scan->photos[i]), i, scan->photos[i].label};
     if (n > 1)
         qsort(order, n, sizeof *order, compare_ranked);
     for (size_t first = 0, last; first < n; first = last) {
@@ -353,6 +364,13 @@ static tg_status fill(const tg_dataset_options *options, tg_scan *scan, tg_datas
         TG_TRY(cut_share(options, scan));
     TG_TRY(store_photos(scan, out));
     out->passed_over = scan->passed_over;
+    if (out->count == 0 && scan->passed_over.stray > 0)
+        return tg_fail(
+            TG_ERROR_INPUT,
+            "no photo in the folders of %s%s%s, but %zu beside them: labels are the names "
+            "of folders, so photos belong in one for each class",
+            tg_quote(options->root, quoted), options->split ? ", split " : "",
+            options->split ? options->split : "", scan->passed_over.stray);
     if (out->count == 0)
         return tg_fail(TG_ERROR_INPUT,
                        "no photo in %s%s%s%s: jpg, jpeg, png, webp, heic and heif are looked for",
@@ -384,8 +402,12 @@ tg_status tg_dataset_has_classes(const tg_dataset_options *options, bool *out)
     labelled.unlabelled = 0;
     TG_TRY(check_options(&labelled));
     tg_status status = scan_parts(&labelled, &scan);
+    for (size_t i = 0; i < scan.class_count; i++)
+        scan.classes[i].label = 0; /* all are entered */
     if (status == TG_OK)
-        *out = scan.class_count > 0;
+        status = tg_scan_classes(&scan);
+    if (status == TG_OK)
+        *out = scan.photo_count > 0;
     tg_scan_done(&scan);
     return status;
 }

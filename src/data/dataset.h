@@ -17,8 +17,8 @@
  * Order      samples are sorted by split part, class, path (bytewise): any file system gives one
  *            order.
  * Share      val_share > 0 cuts every class (or the whole, unlabelled) by itself: its photos are
- *            put in the order of a hash of (seed, path below the root) and the first round(share *
- *            n) are the validation part, at least 1 and at most n-1 where n > 1; a single photo is
+ *            put in the order of a hash of (seed, path below the root, or below the folder of its
+ *            split) and the first round(share * n) are the validation part, at least 1 and at most n-1 where n > 1; a single photo is
  *            training. The two parts never overlap, do not depend on where the root lies, and a
  *            photo more or less moves at most one other.
  * Errors     TG_ERROR_INPUT with the path: a folder absent or unreadable, no photo, photos but no
@@ -61,7 +61,7 @@ typedef struct tg_dataset {
 typedef struct tg_dataset_options {
     const char *root;
     const char *split;              /* "train", "train+more", "val"; NULL: the root itself */
-    double val_share;               /* > 0: root is one folder of classes; see part */
+    double val_share;               /* > 0: this much is held out; see part */
     int part;                       /* with val_share: 0 = training part, 1 = validation part */
     uint64_t seed;                  /* of the share */
     const char *const *class_names; /* the ruling list, or NULL: make it from this split */
@@ -72,7 +72,7 @@ typedef struct tg_dataset_options {
 tg_status tg_dataset_open(const tg_dataset_options *options, tg_dataset *out) TG_MUST_CHECK;
 void tg_dataset_done(tg_dataset *dataset);
 
-/* Whether there are class folders, with photos or not, where the options look. Errors as
+/* Whether there is a folder with a photo at any depth, a class then, where the options look. Errors as
  * tg_dataset_open's about folders. */
 tg_status tg_dataset_has_classes(const tg_dataset_options *options, bool *out) TG_MUST_CHECK;
 

@@ -22,7 +22,14 @@ static tg_status open_unlabelled(tg_job *job, tg_dataset_options request, const 
 {
     if (no_labels_check(job) != TG_OK)
         return tg_fail_prefix(TG_ERROR_INPUT, "%s", reason);
+    const char *val = job->options->data.val_split;
+    if (val && *val && strcmp(val, "val") != 0 && strcmp(val, "none") != 0)
+        return tg_fail(TG_ERROR_USAGE,
+                       "--val-split %s: photos without labels cannot be validated on, and none are "
+                       "held out; leave it out (%s)",
+                       val, reason);
     request.unlabelled = 1;
+    request.val_share = 0;
     TG_TRY(tg_dataset_open(&request, &job->train));
     tg_log_warning("training without labels, from the teacher alone, and without validation: %s",
                    reason);
@@ -67,16 +74,6 @@ static tg_status open_val(tg_job *job, tg_dataset_options request)
     return TG_OK;
 }
 
-/* The split's name; NULL for the root itself: asked for by "", or there is no folder "train" and no
- * other name was given (a flat folder, or class folders alone). */
-static const char *train_split(const tg_data_choice *choice)
-{
-    const char *split = choice->train_split;
-    if (!split || !*split)
-        return NULL;
-    return strcmp(split, "train") != 0 || has_folder(choice->data, "train") ? split : NULL;
-}
-
 /* Accuracy on photos that were learned says nothing. Asked for, it may be a test of the program; by
  * mistake ("train+val" beside "val") it must not go unseen. */
 static tg_status warn_of_overlap(const tg_job *job)
@@ -100,13 +97,13 @@ tg_status tg_job_open_data(tg_job *job)
     tg_dataset_options request = {.root = choice->data,
                                   .seed = (uint64_t)job->options->recipe.seed};
     TG_TRY(tg_data_choice_share(choice, &share));
+    TG_TRY(tg_data_choice_train_split(choice, &request.split));
     if (share > 0) {
         request.val_share = share;
         TG_TRY(open_train(job, &request));
         request.part = 1;
         return job->train.class_names ? open_val(job, request) : TG_OK;
     }
-    request.split = train_split(choice);
     TG_TRY(open_train(job, &request));
     if (!choice->val_split || !*choice->val_split || strcmp(choice->val_split, "none") == 0 ||
         !job->train.class_names)

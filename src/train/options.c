@@ -55,30 +55,62 @@ static bool looks_like_share(const char *text)
            strcasecmp(text, "inf") == 0;
 }
 
-static bool is_folder_of(const char *root, const char *names)
+static bool has_folder(const char *root, const char *name)
 {
     char path[4096];
-    return root &&
-           snprintf(path, sizeof path, "%s/%.*s", root, (int)strcspn(names, "+"), names) <
-               (int)sizeof path &&
+    return root && snprintf(path, sizeof path, "%s/%s", root, name) < (int)sizeof path &&
            tg_file_exists(path);
+}
+
+bool tg_data_choice_lacks(const tg_data_choice *choice, const char *names,
+                          char out[TG_SPLIT_NAME_BYTES])
+{
+    for (const char *at = names; *at; at += strspn(at, "+")) {
+        size_t n = strcspn(at, "+");
+        snprintf(out, TG_SPLIT_NAME_BYTES, "%.*s", (int)n, at);
+        at += n;
+        if (!has_folder(choice->data, out))
+            return true;
+    }
+    return false;
 }
 
 tg_status tg_data_choice_share(const tg_data_choice *choice, double *out)
 {
     const char *text = choice->val_split;
+    char ignored[TG_SPLIT_NAME_BYTES];
     double share;
     *out = 0;
     if (!text || !*text)
         return TG_OK;
     if (tg_number_parse_double(text, strlen(text), &share) && share > 0 && share < 1)
         *out = share;
-    else if (looks_like_share(text) && !is_folder_of(choice->data, text))
+    else if (looks_like_share(text) && tg_data_choice_lacks(choice, text, ignored))
         return tg_fail(
             TG_ERROR_USAGE,
             "--val-split %s: a share is a number between 0 and 1, like 0.1, and no folder "
             "has that name; --val-split none trains without validation",
             text);
+    return TG_OK;
+}
+
+tg_status tg_data_choice_train_split(const tg_data_choice *choice, const char **out)
+{
+    const char *split = choice->train_split ? choice->train_split : "train";
+    const bool usual = strcmp(split, "train") == 0;
+    char missing[TG_SPLIT_NAME_BYTES];
+    if (!tg_file_exists(choice->data))
+        return tg_fail(TG_ERROR_INPUT, "--data %s: there is no such folder", choice->data);
+    bool lacks = tg_data_choice_lacks(choice, split, missing);
+    if (lacks && usual && has_folder(choice->data, "val"))
+        return tg_fail(
+            TG_ERROR_INPUT,
+            "--data %s: it has a folder \"val\", and none called \"train\" to go with it",
+            choice->data);
+    if (lacks && !usual)
+        return tg_fail(TG_ERROR_INPUT, "--train-split %s: %s has no folder \"%s\"", split,
+                       choice->data, missing);
+    *out = lacks || !*split ? NULL : split;
     return TG_OK;
 }
 

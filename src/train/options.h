@@ -95,6 +95,17 @@ int tg_train_options_workers(const tg_train_options *options);
  * `data` either. */
 tg_status tg_data_choice_share(const tg_data_choice *choice, double *out) TG_MUST_CHECK;
 
+/* Where the training photos lie, with a share or without: *out names folders below `data` joined by '+';
+ * NULL when the class folders lie in `data` itself, because train_split is "", or because it is the usual
+ * "train" (or NULL) and `data` has neither that folder nor one called "val". TG_ERROR_INPUT for a folder
+ * of data or a split that is not there. */
+tg_status tg_data_choice_train_split(const tg_data_choice *choice, const char **out) TG_MUST_CHECK;
+
+/* The first name of "a+b" that is no folder below `data`, cut to fit; false when all are there. */
+enum { TG_SPLIT_NAME_BYTES = 256 };
+bool tg_data_choice_lacks(const tg_data_choice *choice, const char *names,
+                          char out[TG_SPLIT_NAME_BYTES]);
+
 /* The overrides as infer/network.h takes them. */
 tg_network_shape tg_model_choice_shape(const tg_model_choice *choice);
 
