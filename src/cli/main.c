@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "dev/dev.h"
 #include "os/cpu.h"
 #include "os/file.h"
 #include "cli/signal.h"
@@ -34,7 +35,7 @@ int tg_invocation_threads(const tg_invocation *invocation)
     if (invocation->common->threads != TG_OPTION_AUTO_VALUE)
         return (int)invocation->common->threads;
     tg_cpu_share_read("", 0, scheduler_cpus(), &share);
-    return share.cpus;
+    return share.cpus < tg_dev_thread_limit() ? share.cpus : tg_dev_thread_limit();
 }
 
 /* A message is shown even with --quiet. */

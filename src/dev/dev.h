@@ -19,14 +19,16 @@
 typedef struct tg_stream tg_stream;
 
 /* What computing changes on the thread that asks for it: rounding, exception masks and flags,
- * subnormal numbers, and the size of its OpenMP team. A program may leave it changed; a library
- * brackets each call with enter and leave, and its caller finds everything as it was. The other
- * threads of the team keep our mode. Do not nest; enter and leave on one thread. */
+ * subnormal numbers, and the size of its OpenMP team, whether the runtime may shrink it, and how deep
+ * teams may be nested. A program may leave it changed; a library brackets each call with enter and
+ * leave, and its caller finds everything as it was. The other threads of the team keep our mode. Do
+ * not nest; enter and leave on one thread. */
 typedef struct tg_caller_mode {
     fenv_t environment;
-    int team;
+    int team, dynamic, levels;
 } tg_caller_mode;
-/* Saves the caller's mode and sets ours: to nearest, nothing trapped, subnormals are zero. */
+/* Saves the caller's mode and sets ours: to nearest, nothing trapped, subnormals are zero, teams of
+ * the size asked for. */
 void tg_caller_mode_enter(tg_caller_mode *out_saved);
 void tg_caller_mode_leave(const tg_caller_mode *saved);
 
@@ -55,13 +57,18 @@ tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out) TG_
 /* Makes the calling thread the host of the stream, to be called before work on it when that may have
  * been another thread before: each host has a team of its own. TG_ERROR_MACHINE when the machine
  * refuses that many threads of the default stack size: found by starting them, once for each host,
- * because the OpenMP runtime would end the process. */
+ * because the OpenMP runtime would end the process; and when the runtime gives a smaller team
+ * (OMP_THREAD_LIMIT): products divided for more threads than there are would be wrong. OMP_DYNAMIC
+ * and OMP_MAX_ACTIVE_LEVELS are overruled. */
 tg_status tg_stream_adopt(tg_stream *stream) TG_MUST_CHECK;
 void tg_stream_close(tg_stream *stream);
 
 /* Name and version of the library behind matrix products: "oneDNN 2.6.3". */
 #define TG_DEV_LIBRARY_BYTES 64
 void tg_dev_library(char out[TG_DEV_LIBRARY_BYTES]);
+
+/* The most threads that a stream can have here: OMP_THREAD_LIMIT, else as many as an int counts. */
+int tg_dev_thread_limit(void);
 
 int tg_stream_threads(const tg_stream *stream);
 tg_cpu_level tg_stream_level(const tg_stream *stream);

@@ -20,7 +20,7 @@ static int share_of_cores(void)
 {
     tg_cpu_share share;
     tg_cpu_share_read("", 0, 0, &share);
-    return share.cpus;
+    return share.cpus < tg_dev_thread_limit() ? share.cpus : tg_dev_thread_limit();
 }
 
 static tg_status open_predictor(const char *model, const tagine_options *options,

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,9 +82,72 @@ static void test_another_thread_takes_over(void **state)
     tg_stream_close(stream);
 }
 
+typedef struct shared_work {
+    int done[10];
+} shared_work;
+
+static tg_status mark(tg_stream *part, size_t begin, size_t end, void *user)
+{
+    shared_work *work = user;
+    (void)part;
+    for (size_t i = begin; i < end; i++)
+        work->done[i]++;
+    return TG_OK;
+}
+
+/* Each part is done once, with teams of every size. */
+static void test_parts_need_no_full_team(void **state)
+{
+    (void)state;
+    tg_stream *stream;
+    assert_ok(tg_stream_open_cpu(4, TG_CPU_AMX, &stream));
+    const int levels = omp_get_max_active_levels();
+    for (int most = 0; most < 2; most++) {
+        shared_work work = {{0}};
+        omp_set_max_active_levels(most);
+        assert_ok(tg_stream_share(stream, 10, 1, mark, &work));
+        for (int i = 0; i < 10; i++)
+            assert_int_equal(work.done[i], 1);
+    }
+    omp_set_max_active_levels(levels);
+    tg_stream_close(stream);
+}
+
+/* Whatever the caller's OpenMP is set to, or within a team of the caller's own. */
+static void test_teams_are_as_large_as_asked_for(void **state)
+{
+    (void)state;
+    tg_caller_mode saved;
+    omp_set_dynamic(1);
+    omp_set_max_active_levels(0);
+    tg_caller_mode_enter(&saved);
+    int team = 0, failed = 0;
+#pragma omp parallel num_threads(3)
+#pragma omp master
+    team = omp_get_num_threads();
+    assert_int_equal(team, 3);
+    tg_caller_mode_leave(&saved);
+    assert_int_equal(omp_get_dynamic(), 1);
+    assert_int_equal(omp_get_max_active_levels(), 0);
+    omp_set_dynamic(0);
+    omp_set_max_active_levels(1);
+#pragma omp parallel num_threads(2) reduction(+ : failed)
+    {
+        tg_caller_mode mode;
+        tg_stream *stream = NULL;
+        tg_caller_mode_enter(&mode);
+        failed += tg_stream_open_cpu(3, TG_CPU_AMX, &stream) < 0;
+        tg_stream_close(stream);
+        tg_caller_mode_leave(&mode);
+    }
+    assert_int_equal(failed, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads_do_not_start),
-                                       cmocka_unit_test(test_another_thread_takes_over)};
+                                       cmocka_unit_test(test_another_thread_takes_over),
+                                       cmocka_unit_test(test_parts_need_no_full_team),
+                                       cmocka_unit_test(test_teams_are_as_large_as_asked_for)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

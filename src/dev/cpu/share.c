@@ -58,32 +58,39 @@ typedef struct sharing {
 } sharing;
 
 /* Messages belong to the thread that failed, so they are carried over to the host. */
-static void note_failure(sharing *s, int thread, tg_status status)
+static void note_failure(sharing *s, int part, tg_status status)
 {
 #pragma omp critical(tg_stream_share)
-    if (s->status == TG_OK || thread < s->failed) {
+    if (s->status == TG_OK || part < s->failed) {
         s->status = status;
-        s->failed = thread;
+        s->failed = part;
         snprintf(s->message, sizeof s->message, "%s", tg_error_message());
     }
 }
 
-static void run_part(sharing *s, int thread)
+static void run_part(sharing *s, int number)
 {
-    const size_t units = (s->n + s->grain - 1) / s->grain, threads = (size_t)s->stream->threads;
-    size_t begin = units * (size_t)thread / threads * s->grain;
-    size_t end = units * ((size_t)thread + 1) / threads * s->grain;
+    const size_t units = (s->n + s->grain - 1) / s->grain, parts = (size_t)s->stream->threads;
+    size_t begin = units * (size_t)number / parts * s->grain;
+    size_t end = units * ((size_t)number + 1) / parts * s->grain;
     end = end < s->n ? end : s->n;
     if (begin >= end)
         return;
-    bool attach = thread > 0 && s->trace && thread < tg_trace_threads(s->trace);
-    if (attach)
-        tg_trace_attach(s->trace, thread);
-    tg_stream *part = s->stream->parts[thread];
+    tg_stream *part = s->stream->parts[number];
     tg_stream_enter(part);
     tg_status status = s->body(part, begin, end, s->user);
     if (status < 0)
-        note_failure(s, thread, status);
+        note_failure(s, number, status);
+}
+
+/* All parts are done however many threads the team really has. */
+static void run_parts(sharing *s, int thread, int team)
+{
+    bool attach = thread > 0 && s->trace && thread < tg_trace_threads(s->trace);
+    if (attach)
+        tg_trace_attach(s->trace, thread);
+    for (int number = thread; number < s->stream->threads; number += team)
+        run_part(s, number);
     if (attach)
         tg_trace_attach(NULL, 0);
 }
@@ -105,7 +112,7 @@ tg_status tg_stream_share(tg_stream *stream, size_t n, size_t grain, tg_stream_b
     tg_stream_enter(stream);
     stream->shared = true;
 #pragma omp parallel num_threads(stream->threads)
-    run_part(&s, omp_get_thread_num());
+    run_parts(&s, omp_get_thread_num(), omp_get_num_threads());
     stream->shared = false;
     tg_stream_enter(stream);
     return s.status == TG_OK ? TG_OK : tg_fail(s.status, "%s", s.message);

@@ -75,15 +75,40 @@ static void set_float_mode(void)
 #endif
 }
 
-static void set_team_float_mode(int threads)
+/* Starts the team and gives it our mode. */
+static tg_status start_team(int threads)
 {
+    int started = 1;
 #pragma omp parallel num_threads(threads)
-    set_float_mode();
+    {
+        set_float_mode();
+        if (omp_get_thread_num() == 0)
+            started = omp_get_num_threads();
+    }
+    if (started < threads)
+        return tg_fail(TG_ERROR_MACHINE,
+                       "the OpenMP runtime gives %d of %d compute threads: raise or unset "
+                       "OMP_THREAD_LIMIT (here %d), or ask for %d --threads",
+                       started, threads, omp_get_thread_limit(), started);
+    return TG_OK;
+}
+
+/* Teams as large as they are asked for, also under OMP_DYNAMIC, under OMP_MAX_ACTIVE_LEVELS=0 and
+ * within a caller's own team. */
+static void set_team_mode(void)
+{
+    int level = omp_get_active_level() + 1;
+    omp_set_dynamic(0);
+    if (omp_get_max_active_levels() < level)
+        omp_set_max_active_levels(level);
 }
 
 void tg_caller_mode_enter(tg_caller_mode *out_saved)
 {
     out_saved->team = omp_get_max_threads();
+    out_saved->dynamic = omp_get_dynamic();
+    out_saved->levels = omp_get_max_active_levels();
+    set_team_mode();
     (void)feholdexcept(&out_saved->environment);
     (void)fesetround(FE_TONEAREST);
     set_float_mode();
@@ -93,6 +118,8 @@ void tg_caller_mode_leave(const tg_caller_mode *saved)
 {
     (void)fesetenv(&saved->environment);
     omp_set_num_threads(saved->team);
+    omp_set_dynamic(saved->dynamic);
+    omp_set_max_active_levels(saved->levels);
 }
 
 static void *wait_for_end(void *gate)
@@ -134,9 +161,10 @@ tg_status tg_stream_adopt(tg_stream *stream)
     if (first)
         TG_TRY(try_threads(stream->threads));
     if (first || stream->host != &team_tried) {
-        team_tried = first ? stream->threads : team_tried;
+        set_team_mode();
         tg_stream_enter(stream);
-        set_team_float_mode(stream->threads);
+        TG_TRY(start_team(stream->threads));
+        team_tried = first ? stream->threads : team_tried;
         stream->host = &team_tried;
     }
     return TG_OK;
@@ -197,6 +225,11 @@ void tg_stream_enter(const tg_stream *stream)
     assert(!stream->shared);
     if (omp_get_max_threads() != stream->threads)
         omp_set_num_threads(stream->threads);
+}
+
+int tg_dev_thread_limit(void)
+{
+    return omp_get_thread_limit();
 }
 
 int tg_stream_threads(const tg_stream *stream)
