@@ -6,6 +6,7 @@
 #include "cli/console.h"
 #include "cli/options_infer.h"
 #include "cli/options_model.h"
+#include "cli/options_parallel.h"
 #include "cli/signal.h"
 #include "os/clock.h"
 #include "train/bench.h"
@@ -14,6 +15,7 @@
 
 typedef struct bench_settings {
     tg_model_choice model;
+    tg_parallel_choice parallel;
     const char *teacher;
     int64_t batch_size, steps, warmup;
     int amp_dtype;
@@ -76,12 +78,16 @@ static const tg_option DISTILL_OPTIONS[] = {
     {                                                                                              \
         "Model", tg_model_option_table, TG_MODEL_OPTION_COUNT, AT(model)                           \
     }
+#define PARALLEL_GROUP                                                                             \
+    {                                                                                              \
+        "Ranks", tg_parallel_option_table, TG_PARALLEL_OPTION_COUNT, AT(parallel)                  \
+    }
 static const tg_command_group TRAIN_GROUPS[] = {
-    MODEL_GROUP, {"Step", TRAIN_OPTIONS, TG_COUNT_OF(TRAIN_OPTIONS), 0}};
+    MODEL_GROUP, {"Step", TRAIN_OPTIONS, TG_COUNT_OF(TRAIN_OPTIONS), 0}, PARALLEL_GROUP};
 static const tg_command_group INFER_GROUPS[] = {
     MODEL_GROUP, {"Step", INFER_OPTIONS, TG_COUNT_OF(INFER_OPTIONS), 0}};
 static const tg_command_group DISTILL_GROUPS[] = {
-    MODEL_GROUP, {"Step", DISTILL_OPTIONS, TG_COUNT_OF(DISTILL_OPTIONS), 0}};
+    MODEL_GROUP, {"Step", DISTILL_OPTIONS, TG_COUNT_OF(DISTILL_OPTIONS), 0}, PARALLEL_GROUP};
 
 static const char *dtype_name(tg_dtype dtype)
 {
@@ -117,7 +123,10 @@ static void print_json(const bench_settings *s, const char *teacher, const tg_be
     tg_json_put_double(&w, "teacher_s", r->teacher_s);
     tg_json_put_double(&w, "forward_s", r->forward_s);
     tg_json_put_double(&w, "backward_s", r->backward_s);
+    tg_json_put_double(&w, "reduce_s", r->reduce_s);
     tg_json_put_double(&w, "optimizer_s", r->optimizer_s);
+    tg_json_put_int(&w, "ranks", r->ranks);
+    tg_json_put_uint(&w, "optimizer_bytes", r->optimizer_bytes);
     tg_bench_profile_put(&w, &r->profile, r->peak.flops_per_s);
     tg_json_end_object(&w);
     tg_text_append_char(out, '\n');
@@ -146,6 +155,7 @@ static void print_text(const bench_settings *s, const char *teacher, const tg_be
         print_part("teacher", r->teacher_s, r->step_s, out);
         print_part("forward", r->forward_s, r->step_s, out);
         print_part("backward", r->backward_s, r->step_s, out);
+        print_part("other ranks", r->reduce_s, r->step_s, out);
         print_part("optimizer", r->optimizer_s, r->step_s, out);
     }
     tg_text_append_format(
@@ -174,11 +184,12 @@ static int wants_stop(void *user)
     return tg_signal_stop();
 }
 
-static tg_status run_kind(const tg_invocation *invocation, tg_bench_kind kind)
+static tg_status run_rank(const tg_invocation *invocation, tg_bench_kind kind, tg_comm *comm)
 {
     const bench_settings *s = invocation->settings;
     int64_t start_ns = tg_clock_ns();
     const char *teacher = kind == TG_BENCH_DISTILL ? s->teacher : NULL;
+    const bool first = comm->rank == 0;
     const tg_bench_options options = {.kind = kind,
                                       .model = s->model.model,
                                       .shape = tg_model_choice_shape(&s->model),
@@ -189,17 +200,34 @@ static tg_status run_kind(const tg_invocation *invocation, tg_bench_kind kind)
                                       .dtype = s->amp_dtype == 0 ? TG_BF16 : TG_F32,
                                       .threads = tg_invocation_threads(invocation),
                                       .cpu_cap = (tg_cpu_level)invocation->common->cpu_isa,
+                                      .comm = comm,
+                                      .ranks = tg_parallel_ranks(&s->parallel),
                                       .profile = s->profile,
-                                      .progress = show_progress,
+                                      .progress = first ? show_progress : NULL,
                                       .stop = wants_stop,
                                       .user = &start_ns};
     tg_bench_result result;
     tg_text text = {0};
     TG_TRY(tg_bench_run(&options, &result));
     tg_console_progress_end();
+    if (!first)
+        return TG_OK;
     (invocation->common->json ? print_json : print_text)(s, teacher, &result, &text);
     tg_status status = tg_console_print(&text);
     tg_text_done(&text);
+    return status;
+}
+
+static tg_status run_kind(const tg_invocation *invocation, tg_bench_kind kind)
+{
+    const bench_settings *s = invocation->settings;
+    tg_comm *comm = tg_comm_self();
+    if (kind != TG_BENCH_INFER)
+        TG_TRY(tg_parallel_open(&s->parallel, &comm));
+    tg_status status = run_rank(invocation, kind, comm);
+    if (status < 0)
+        tg_comm_leave(comm, tg_error_message());
+    tg_comm_close(comm);
     return status;
 }
 

@@ -16,10 +16,7 @@ typedef struct comm_settings {
     tg_option_doubles mib;
     double link_mbit;
     int64_t repeats;
-    int reduce_dtype;
 } comm_settings;
-
-static const char *const REDUCE_DTYPES[] = {"float32", "bfloat16", NULL};
 
 #define AT(field) offsetof(comm_settings, field)
 static const tg_option OPTIONS[] = {
@@ -46,13 +43,6 @@ static const tg_option OPTIONS[] = {
      .help = "times each is measured; the median counts",
      .low = 1,
      .high = REPEATS_MAX},
-    {.name = "reduce-dtype",
-     .type = TG_OPTION_CHOICE,
-     .offset = AT(reduce_dtype),
-     .initial = "float32",
-     .choices = REDUCE_DTYPES,
-     .metavar = "TYPE",
-     .help = "type of what travels to be added up"},
 };
 
 static const tg_command_group GROUPS[] = {
@@ -136,7 +126,7 @@ static void print(const tg_invocation *invocation, const tg_comm *comm, const re
         tg_json_put_string(&w, "collective", r->name);
         tg_json_put_int(&w, "ranks", comm->size);
         tg_json_put_uint(&w, "bytes", r->count * sizeof(float));
-        tg_json_put_string(&w, "reduce_dtype", REDUCE_DTYPES[s->reduce_dtype]);
+        tg_json_put_string(&w, "reduce_dtype", tg_reduce_dtype_names[s->parallel.reduce_dtype]);
         tg_json_put_double(&w, "seconds", r->seconds);
         tg_json_put_double(&w, "sent_bytes", r->sent_bytes);
         tg_json_put_double(&w, "link_bytes_per_s", r->count ? r->bytes_per_s : NAN);
@@ -167,7 +157,7 @@ static tg_status measure_all(const tg_invocation *invocation, tg_comm *comm, flo
     } kinds[] = {{TG_COMM_ALL_REDUCE, "all-reduce"},
                  {TG_COMM_REDUCE_SCATTER, "reduce-scatter"},
                  {TG_COMM_ALL_GATHER, "all-gather"}};
-    const tg_dtype wire = s->reduce_dtype ? TG_BF16 : TG_F32;
+    const tg_dtype wire = tg_parallel_ranks(&s->parallel).wire;
     result r;
     tg_comm_work work = {.what = "bench", .data = data, .wire = wire};
     TG_TRY(measure(comm, s, &work, "meeting", &r));

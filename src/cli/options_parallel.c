@@ -10,6 +10,10 @@
 
 enum { PATH_BYTES = 4096 };
 
+/* The first bucket is small, so that reducing begins while most of backward is still to come. */
+enum { FIRST_BUCKET_SHARE = 4 };
+
+const char *const tg_reduce_dtype_names[] = {"float32", "bfloat16", NULL};
 static const char *const COMM_NAMES[] = {"self", "mpi", NULL};
 
 #define AT(field) offsetof(tg_parallel_choice, field)
@@ -29,7 +33,39 @@ const tg_option tg_parallel_option_table[TG_PARALLEL_OPTION_COUNT] = {
      .help = "give up when nothing has come from another rank for so long",
      .low = 0.1,
      .high = 1e6},
+    {.name = "bucket-mib",
+     .type = TG_OPTION_DOUBLE,
+     .offset = AT(bucket_mib),
+     .initial = "4",
+     .metavar = "MIB",
+     .help = "gradients that go to other ranks at once, as fp32; the first time a quarter of it",
+     .low = 0.001,
+     .high = 1e5},
+    {.name = "zero",
+     .type = TG_OPTION_INT,
+     .offset = AT(zero),
+     .initial = "0",
+     .metavar = "STAGE",
+     .help = "1: each rank keeps its share of the optimizer's state (ZeRO); 0: each keeps all",
+     .low = 0,
+     .high = 1},
+    {.name = "reduce-dtype",
+     .type = TG_OPTION_CHOICE,
+     .offset = AT(reduce_dtype),
+     .initial = "float32",
+     .choices = tg_reduce_dtype_names,
+     .metavar = "TYPE",
+     .help = "type of gradients on their way; sums are float32 always"},
 };
+
+tg_ranks_options tg_parallel_ranks(const tg_parallel_choice *choice)
+{
+    const size_t bytes = (size_t)(choice->bucket_mib * 1048576);
+    return (tg_ranks_options){.bucket_bytes = bytes,
+                              .first_bucket_bytes = bytes / FIRST_BUCKET_SHARE,
+                              .wire = choice->reduce_dtype ? TG_BF16 : TG_F32,
+                              .shard = choice->zero == 1};
+}
 
 /* Ranks that a variable speaks of; 0: it is not set, or is no number. */
 static int64_t ranks_of(const char *variable)

@@ -5,19 +5,29 @@
 #include "base/option.h"
 #include "comm/comm.h"
 #include "comm/module.h"
+#include "train/ranks.h"
 
 typedef enum tg_comm_name { TG_COMM_NAME_SELF, TG_COMM_NAME_MPI } tg_comm_name;
 
 typedef struct tg_parallel_choice {
     int comm; /* tg_comm_name */
     double stall_s;
+    double bucket_mib;
+    int64_t zero;
+    int reduce_dtype; /* float32, bfloat16 */
 } tg_parallel_choice;
 
-enum { TG_PARALLEL_OPTION_COUNT = 2 };
+/* The first two are about joining, the others about an update that ranks share. */
+enum { TG_PARALLEL_OPTION_COUNT = 5, TG_PARALLEL_JOIN_COUNT = 2 };
+/* "float32", "bfloat16", NULL */
+extern const char *const tg_reduce_dtype_names[];
 extern const tg_option tg_parallel_option_table[TG_PARALLEL_OPTION_COUNT];
 
 /* What the environment says of the launcher that started this process (docs/PARALLEL.md). */
 tg_comm_promise tg_parallel_promise(void);
+
+/* How gradients travel, and who keeps the moments. */
+tg_ranks_options tg_parallel_ranks(const tg_parallel_choice *choice);
 
 /* Joins the ranks that were asked for. With `self`, TG_ERROR_USAGE when a launcher started more than
  * one process: each would do the whole work. */

@@ -60,8 +60,7 @@ static void find_offsets(tg_vit *vit)
     for (size_t l = 0; l < vit->config.depth; l++)
         find_block(t, l, &vit->offsets[l]);
     for (size_t l = 0; l < vit->config.depth; l++)
-        vit->offsets[l].end =
-            l + 1 < vit->config.depth ? vit->offsets[l + 1].begin : vit->norm_w;
+        vit->offsets[l].end = l + 1 < vit->config.depth ? vit->offsets[l + 1].begin : vit->norm_w;
 }
 
 static tg_status new_weight(tg_vit *vit, size_t out, size_t in, tg_weight **out_weight)
@@ -179,24 +178,36 @@ static void refresh_prefix(tg_vit *vit)
         tg_vit_add(vit, positions, vit->params + vit->pos, vit->prefix);
 }
 
-tg_status tg_vit_refresh(tg_vit *vit)
+/* A weight of the range [begin, end) anew; one outside stays as it is, and so does an absent one. */
+static tg_status refresh_weight(tg_vit *vit, tg_weight *weight, size_t at, size_t begin, size_t end)
 {
-    const tg_linear_ops *linear = &vit->kern->linear;
-    TG_TRY(linear->weight_refresh(vit->stream, vit->patch, vit->params + vit->patch_w));
+    if (!weight || at < begin || at >= end)
+        return TG_OK;
+    return vit->kern->linear.weight_refresh(vit->stream, weight, vit->params + at);
+}
+
+tg_status tg_vit_refresh_range(tg_vit *vit, size_t offset, size_t count)
+{
+    const size_t end = offset + count;
+    TG_TRY(refresh_weight(vit, vit->patch, vit->patch_w, offset, end));
     for (size_t l = 0; l < vit->config.depth; l++) {
         const tg_block_weights *w = &vit->weights[l];
         const tg_block_offsets *o = &vit->offsets[l];
-        TG_TRY(linear->weight_refresh(vit->stream, w->qkv, vit->params + o->qkv_w));
-        TG_TRY(linear->weight_refresh(vit->stream, w->proj, vit->params + o->proj_w));
-        TG_TRY(linear->weight_refresh(vit->stream, w->fc1, vit->params + o->fc1_w));
-        TG_TRY(linear->weight_refresh(vit->stream, w->fc2, vit->params + o->fc2_w));
+        TG_TRY(refresh_weight(vit, w->qkv, o->qkv_w, offset, end));
+        TG_TRY(refresh_weight(vit, w->proj, o->proj_w, offset, end));
+        TG_TRY(refresh_weight(vit, w->fc1, o->fc1_w, offset, end));
+        TG_TRY(refresh_weight(vit, w->fc2, o->fc2_w, offset, end));
     }
-    if (vit->head)
-        TG_TRY(linear->weight_refresh(vit->stream, vit->head, vit->params + vit->head_w));
-    if (vit->head_dist)
-        TG_TRY(linear->weight_refresh(vit->stream, vit->head_dist, vit->params + vit->head_dist_w));
-    refresh_prefix(vit);
+    TG_TRY(refresh_weight(vit, vit->head, vit->head_w, offset, end));
+    TG_TRY(refresh_weight(vit, vit->head_dist, vit->head_dist_w, offset, end));
+    if (offset == 0)
+        refresh_prefix(vit);
     return TG_OK;
+}
+
+tg_status tg_vit_refresh(tg_vit *vit)
+{
+    return tg_vit_refresh_range(vit, 0, vit->table.elements);
 }
 
 size_t tg_vit_weight_bytes(const tg_vit_config *config, const tg_kern *kern, tg_dtype dtype,

@@ -37,6 +37,9 @@ const tg_param_table *tg_vit_get_params(const tg_vit *vit);
 
 /* Rebuilds the device's prepared copies from the fp32 parameters. */
 tg_status tg_vit_refresh(tg_vit *vit) TG_MUST_CHECK;
+/* The same for the tensors of params [offset, offset + count), one of the ranges that forward asks
+ * for (tg_vit_range_needed) or several neighbours. */
+tg_status tg_vit_refresh_range(tg_vit *vit, size_t offset, size_t count) TG_MUST_CHECK;
 
 /* Upper bound of arena bytes for one forward of B images (TRAIN: with its backward). (size_t)-1 when
  * the number does not fit, or memory is short. */
@@ -45,12 +48,19 @@ size_t tg_vit_step_bytes(const tg_vit_config *config, size_t B, tg_dtype dtype, 
 size_t tg_vit_weight_bytes(const tg_vit_config *config, const tg_kern *kern, tg_dtype dtype,
                            bool trainable);
 
+/* Asks for params [offset, offset + count), which forward uses next: whoever keeps them elsewhere brings
+ * them and refreshes their prepared copies. Ranges ascend without gaps and cover the whole buffer:
+ * embedding, each block, final norm with heads. Runs on the calling thread; an error ends forward. */
+typedef tg_status (*tg_vit_range_needed)(void *user, size_t offset, size_t count);
+
 typedef struct tg_vit_input {
     size_t B;
     const float *image;         /* [B,3,S_h,S_w] normalised */
     /* stochastic depth (TRAIN): masks are functions of (seed, epoch, sample_index[b], block) */
     uint64_t seed, epoch;
     const uint64_t *sample_index; /* [B]; NULL allowed when drop_path is 0 */
+    tg_vit_range_needed needed;   /* or NULL: all parameters are there */
+    void *needed_user;
 } tg_vit_input;
 
 typedef struct tg_vit_output {
@@ -66,7 +76,6 @@ tg_status tg_vit_forward(tg_vit *vit, tg_arena *step, const tg_vit_input *input,
  * cover the whole buffer. Runs on the calling thread between layers. */
 typedef void (*tg_vit_range_ready)(void *user, size_t offset, size_t count);
 
-/* How deep the gradient goes; parameters below are left untouched (frozen). */
 typedef struct tg_vit_backward_args {
     const float *dlogits;      /* [B,K] or NULL */
     const float *dlogits_dist; /* [B,K] or NULL */

@@ -189,12 +189,18 @@ static tg_status between_attentions(tg_vit *vit, const tg_vit_span *span, void *
     return before_attention(vit, l, span);
 }
 
+static tg_status need(const tg_vit_input *input, size_t begin, size_t end)
+{
+    return input->needed ? input->needed(input->needed_user, begin, end - begin) : TG_OK;
+}
+
 /* All blocks up to the last attention, then what follows it. */
-static tg_status blocks(tg_vit *vit)
+static tg_status blocks(tg_vit *vit, const tg_vit_input *input)
 {
     const tg_vit_tape *tape = &vit->tape;
     const size_t last = vit->config.depth - 1;
     for (size_t l = 0; l <= last; l++) {
+        TG_TRY(need(input, vit->offsets[l].begin, vit->offsets[l].end));
         TG_TRY(tg_vit_row_wise(vit, tape->R, between_attentions, &l));
         TG_TRY(attention(vit, l));
     }
@@ -307,8 +313,10 @@ tg_status tg_vit_forward(tg_vit *vit, tg_arena *step, const tg_vit_input *input,
     tg_vit_tape *tape = &vit->tape;
     if (tape->sample_scale)
         draw_sample_scales(&vit->config, input, tape->sample_scale);
+    TG_TRY(need(input, 0, vit->offsets[0].begin));
     TG_TRY(embed(vit, input, vit->blocks[0].x_in));
-    TG_TRY(blocks(vit));
+    TG_TRY(blocks(vit, input));
+    TG_TRY(need(input, vit->norm_w, vit->table.elements));
     if (vit->config.pool == TG_POOL_TOKEN)
         norm_tokens(vit);
     else

@@ -63,18 +63,23 @@ static double average_decay(const tg_optimizer *optimizer, double n)
     return early < decay ? early : decay;
 }
 
-tg_status tg_optimizer_step(tg_optimizer *optimizer, const float *grads, double grad_scale,
-                            double lr, double *out_grad_norm)
+double tg_optimizer_clip(const tg_optimizer *optimizer, double grad_scale, double norm)
+{
+    double most = optimizer->options.clip_grad;
+    return most > 0 && norm > most ? grad_scale * (most / (norm + 1e-6)) : grad_scale;
+}
+
+void tg_optimizer_begin_step(tg_optimizer *optimizer)
+{
+    optimizer->updates++;
+}
+
+void tg_optimizer_update_range(const tg_optimizer *optimizer, size_t offset, size_t count,
+                               const float *grads, float *m, float *v, float *average,
+                               double grad_scale, double lr)
 {
     const tg_optimizer_options *o = &optimizer->options;
-    double norm = grad_scale * sqrt(optimizer->kern->optim.sum_squares(optimizer->stream,
-                                                                       optimizer->elements, grads));
-    *out_grad_norm = norm;
-    if (!isfinite(norm))
-        return TG_AGAIN;
-    if (o->clip_grad > 0 && norm > o->clip_grad)
-        grad_scale *= o->clip_grad / (norm + 1e-6);
-    double t = (double)++optimizer->updates;
+    const double t = (double)optimizer->updates;
     tg_adamw hyper = {.beta1 = o->beta1,
                       .beta2 = o->beta2,
                       .eps = (float)o->eps,
@@ -84,13 +89,31 @@ tg_status tg_optimizer_step(tg_optimizer *optimizer, const float *grads, double 
                       .average_decay = (float)average_decay(optimizer, t)};
     for (size_t i = 0; i < optimizer->span_count; i++) {
         const tg_optimizer_span *s = &optimizer->spans[i];
+        size_t begin = s->offset > offset ? s->offset : offset;
+        size_t end = s->offset + s->count < offset + count ? s->offset + s->count : offset + count;
+        if (begin >= end)
+            continue;
+        const size_t at = begin - offset;
         hyper.lr = (float)(lr * s->lr_scale);
         hyper.weight_decay = s->decay ? (float)o->weight_decay : 0;
-        hyper.average = optimizer->average ? optimizer->average + s->offset : NULL;
-        optimizer->kern->optim.adamw(optimizer->stream, s->count, optimizer->params + s->offset,
-                                     grads + s->offset, optimizer->m + s->offset,
-                                     optimizer->v + s->offset, &hyper);
+        hyper.average = average ? average + at : NULL;
+        optimizer->kern->optim.adamw(optimizer->stream, end - begin, optimizer->params + begin,
+                                     grads + at, m + at, v + at, &hyper);
     }
+}
+
+tg_status tg_optimizer_step(tg_optimizer *optimizer, const float *grads, double grad_scale,
+                            double lr, double *out_grad_norm)
+{
+    double norm = grad_scale * sqrt(optimizer->kern->optim.sum_squares(optimizer->stream,
+                                                                       optimizer->elements, grads));
+    *out_grad_norm = norm;
+    if (!isfinite(norm))
+        return TG_AGAIN;
+    tg_optimizer_begin_step(optimizer);
+    tg_optimizer_update_range(optimizer, 0, optimizer->elements, grads, optimizer->m, optimizer->v,
+                              optimizer->average, tg_optimizer_clip(optimizer, grad_scale, norm),
+                              lr);
     return TG_OK;
 }
 

@@ -53,6 +53,17 @@ void tg_optimizer_done(tg_optimizer *optimizer);
 tg_status tg_optimizer_step(tg_optimizer *optimizer, const float *grads, double grad_scale,
                             double lr, double *out_grad_norm) TG_MUST_CHECK;
 
+/* The same in pieces, for whoever has the norm and keeps gradients, moments and average piece by piece:
+ * begin_step once, then update_range for each range [offset, offset + count), both multiples of 16.
+ * grads, m, v and average (NULL when off) point at the first element of the range; grad_scale holds
+ * the clipping (tg_optimizer_clip). Whatever the cuts, the same bits as tg_optimizer_step. */
+void tg_optimizer_begin_step(tg_optimizer *optimizer);
+void tg_optimizer_update_range(const tg_optimizer *optimizer, size_t offset, size_t count,
+                               const float *grads, float *m, float *v, float *average,
+                               double grad_scale, double lr);
+/* Factor of a gradient whose norm, scaled by grad_scale, is `norm`: grad_scale itself, or less. */
+double tg_optimizer_clip(const tg_optimizer *optimizer, double grad_scale, double norm);
+
 /* Elements with and without decay, for the start log. */
 void tg_optimizer_count(const tg_param_table *table, size_t *out_decay, size_t *out_no_decay);
 

@@ -21,6 +21,7 @@ typedef enum bench_part {
     PART_TEACHER,
     PART_FORWARD,
     PART_BACKWARD,
+    PART_REDUCE,
     PART_OPTIMIZER,
     PART_COUNT
 } bench_part;
@@ -34,16 +35,34 @@ typedef struct bench {
     tg_network student, teacher;
     tg_arena data, state, activations;
     tg_optimizer optimizer;
+    tg_ranks ranks;
+    size_t optimizer_bytes;
+    int stop; /* a rank's wish */
     tg_step step;
     tg_batch batch;
     double *seconds[PART_COUNT]; /* [steps] */
 } bench;
 
-/* Uniform in [-2,2), about what normalised pictures hold. */
-static float *random_images(tg_arena *arena, size_t count, uint64_t purpose)
+static bool has_ranks(const bench *b)
 {
-    float *out = tg_arena_alloc(arena, count * sizeof *out);
-    tg_rng rng = tg_rng_init(1, 0, purpose, TG_RNG_SYNTH);
+    return b->options->comm && b->options->comm->size > 1;
+}
+
+static int rank_of(const bench *b)
+{
+    return has_ranks(b) ? b->options->comm->rank : 0;
+}
+
+static size_t ranks_of(const bench *b)
+{
+    return has_ranks(b) ? (size_t)b->options->comm->size : 1;
+}
+
+/* Uniform in [-2,2), about what normalised pictures hold. */
+static float *random_images(bench *b, size_t count, uint64_t purpose)
+{
+    float *out = tg_arena_alloc(&b->data, count * sizeof *out);
+    tg_rng rng = tg_rng_init(1, (uint64_t)rank_of(b), purpose, TG_RNG_SYNTH);
     for (size_t i = 0; i < count; i++)
         out[i] = (float)tg_rng_u32(&rng) * 0x1p-30F - 2.0F;
     return out;
@@ -65,9 +84,9 @@ static tg_status make_batch(bench *b)
         return tg_fail(TG_ERROR_USAGE, "a batch of %zu pictures does not fit into memory", B);
     TG_TRY(tg_arena_init(&b->data, bytes, "pictures"));
     b->batch = (tg_batch){.count = B};
-    b->batch.image = random_images(&b->data, B * image_floats(&b->student), 0);
+    b->batch.image = random_images(b, B * image_floats(&b->student), 0);
     if (b->teacher.vit)
-        b->batch.teacher_image = random_images(&b->data, B * image_floats(&b->teacher), 1);
+        b->batch.teacher_image = random_images(b, B * image_floats(&b->teacher), 1);
     b->batch.target = tg_arena_alloc(&b->data, B * K * sizeof(float));
     b->batch.label = tg_arena_alloc(&b->data, B * sizeof(int32_t));
     b->batch.sample_index = tg_arena_alloc(&b->data, B * sizeof(uint64_t));
@@ -119,10 +138,17 @@ static tg_status make_step(bench *b)
     static const tg_optimizer_options adamw = {
         .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.05, .layer_decay = 1};
     const size_t n = b->student.table.elements, B = b->options->batch_size;
-    const size_t bytes = TG_ARENA_ROUND(n * sizeof(float));
-    TG_TRY(tg_arena_init(&b->state, 3 * bytes, "gradients and moments"));
-    float *grads = tg_arena_alloc(&b->state, bytes), *m = tg_arena_alloc(&b->state, bytes),
-          *v = tg_arena_alloc(&b->state, bytes);
+    size_t own = n;
+    if (has_ranks(b)) {
+        TG_TRY(tg_ranks_open(&b->ranks, b->options->comm, &b->options->ranks, n));
+        own = b->options->ranks.shard ? b->ranks.buckets.own_elements : n;
+    }
+    const size_t bytes = TG_ARENA_ROUND(n * sizeof(float)),
+                 moments = TG_ARENA_ROUND(own * sizeof(float));
+    TG_TRY(tg_arena_init(&b->state, bytes + 2 * moments, "gradients and moments"));
+    float *grads = tg_arena_alloc(&b->state, bytes), *m = tg_arena_alloc(&b->state, moments),
+          *v = tg_arena_alloc(&b->state, moments);
+    b->optimizer_bytes = 2 * own * sizeof(float);
     TG_TRY(tg_optimizer_init(&b->optimizer, &adamw, b->kern, b->stream, &b->student.table,
                              b->student.params, m, v, NULL));
     b->step = (tg_step){.kern = b->kern,
@@ -133,8 +159,9 @@ static tg_status make_step(bench *b)
                         .arena = &b->activations,
                         .grads = grads,
                         .num_classes = b->student.info.config.num_classes,
-                        .mean_over = B,
-                        .seed = 1};
+                        .mean_over = B * ranks_of(b),
+                        .seed = 1,
+                        .ranks = has_ranks(b) ? &b->ranks : NULL};
     if (b->teacher.vit)
         b->step.objective = (tg_objective){.kd = TG_KD_KL, .alpha = 0.5, .temperature = 2};
     return tg_arena_init(&b->activations, tg_step_arena_bytes(&b->step, B, b->dtype),
@@ -181,8 +208,10 @@ static tg_status run_step(bench *b, tg_step_phases *out_phases)
         return tg_vit_forward(b->student.vit, &b->activations, &input, TG_VIT_INFER, &output);
     }
     tg_step_report report;
-    TG_TRY(tg_step_micro(&b->step, &b->batch, 0));
-    TG_TRY(tg_step_update(&b->step, 1e-4, &report));
+    int stop = b->options->stop ? b->options->stop(b->options->user) : 0;
+    TG_TRY(tg_step_micro(&b->step, &b->batch, 0, true));
+    TG_TRY(tg_step_update(&b->step, 1e-4, stop, &report));
+    b->stop = report.stop;
     *out_phases = report.phases;
     return TG_OK;
 }
@@ -202,6 +231,7 @@ static tg_status time_step(bench *b, int64_t at, double *first_s)
     b->seconds[PART_TEACHER][row] = tg_clock_seconds(phases.teacher_ns);
     b->seconds[PART_FORWARD][row] = tg_clock_seconds(phases.forward_ns);
     b->seconds[PART_BACKWARD][row] = tg_clock_seconds(phases.backward_ns);
+    b->seconds[PART_REDUCE][row] = tg_clock_seconds(phases.reduce_ns);
     b->seconds[PART_OPTIMIZER][row] = tg_clock_seconds(phases.optimizer_ns);
     return TG_OK;
 }
@@ -213,7 +243,7 @@ static tg_status tell(const bench *b, int64_t at)
     int64_t total = o->warmup + o->steps * (o->profile ? 2 : 1);
     if (o->progress)
         o->progress(o->user, (uint64_t)at + 1, (uint64_t)total);
-    if (o->stop && o->stop(o->user))
+    if (has_ranks(b) ? b->stop : o->stop && o->stop(o->user)) /* all ranks at the same step */
         return tg_fail(TG_ERROR_STOPPED, "stopped by a signal");
     return TG_OK;
 }
@@ -297,9 +327,12 @@ static void summarise(bench *b, tg_bench_result *out)
     out->teacher_s = b->teacher.vit ? median(b->seconds[PART_TEACHER], n) : NAN;
     out->forward_s = trains ? median(b->seconds[PART_FORWARD], n) : out->step_s;
     out->backward_s = trains ? median(b->seconds[PART_BACKWARD], n) : NAN;
+    out->reduce_s = has_ranks(b) ? median(b->seconds[PART_REDUCE], n) : NAN;
+    out->ranks = (int)ranks_of(b);
+    out->optimizer_bytes = b->optimizer_bytes;
     out->optimizer_s = trains ? median(b->seconds[PART_OPTIMIZER], n) : NAN;
     out->flops_per_image = flops_per_image(b);
-    out->images_per_s = (double)b->options->batch_size / out->step_s;
+    out->images_per_s = (double)(b->options->batch_size * ranks_of(b)) / out->step_s;
     out->flops_per_s = out->flops_per_image * out->images_per_s;
     out->peak_rss_bytes = tg_memory_peak_rss_bytes();
 }
@@ -308,6 +341,7 @@ static void summarise(bench *b, tg_bench_result *out)
 static void release(bench *b)
 {
     tg_optimizer_done(&b->optimizer);
+    tg_ranks_close(&b->ranks);
     tg_network_close(&b->teacher);
     tg_network_close(&b->student);
     tg_arena_done(&b->activations);
@@ -329,7 +363,11 @@ tg_status tg_bench_run(const tg_bench_options *options, tg_bench_result *out)
     TG_TRY_GOTO(run_profile(&b, &result.profile), release_bench);
     summarise(&b, &result);
     release(&b);
+    if (has_ranks(&b)) /* all at once */
+        TG_TRY_GOTO(tg_comm_agree(options->comm, "peak", TG_OK), release_bench);
     TG_TRY_GOTO(tg_kern_peak(b.stream, b.dtype, &result.peak), release_bench);
+    result.peak.flops_per_s *= (double)ranks_of(&b);
+    result.peak.fastest_flops_per_s *= (double)ranks_of(&b);
     *out = result;
 release_bench:
     release(&b);

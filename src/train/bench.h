@@ -13,6 +13,8 @@
  *          every operation (kern/traced.h). Only their sum is compared with them: their median goes
  *          nowhere. The timed steps then compute through the same table at rest, two thread-local
  *          loads an operation.
+ * Ranks    batch_size is each rank's; reduce_s is what a step waits for others (exposed communication);
+ *          the peak is measured by all ranks at once.
  * Errors   TG_ERROR_USAGE, TG_ERROR_INPUT for models; TG_ERROR_MACHINE; TG_ERROR_STOPPED.
  * Threads  one at a time.
  */
@@ -21,6 +23,7 @@
 
 #include "infer/network.h"
 #include "kern/peak.h"
+#include "train/ranks.h"
 #include "trace/trace.h"
 
 #include <stdint.h>
@@ -37,6 +40,9 @@ typedef struct tg_bench_options {
     tg_dtype dtype;        /* TG_BF16 becomes TG_F32 where the machine lacks it */
     int threads;
     tg_cpu_level cpu_cap;
+    tg_comm
+        *comm; /* NULL or other ranks that run the same bench: each its own pictures, one update */
+    tg_ranks_options ranks;
     bool profile; /* account for every operation, in `steps` more steps */
     void (*progress)(void *user, uint64_t done, uint64_t total); /* or NULL */
     int (*stop)(void *user);                                     /* or NULL */
@@ -60,7 +66,10 @@ typedef struct tg_bench_result {
     int threads;
     double first_step_s, step_s, step_min_s, step_max_s; /* step_s: median */
     /* medians of a step's parts; NaN where there is none */
-    double teacher_s, forward_s, backward_s, optimizer_s;
+    double teacher_s, forward_s, backward_s, reduce_s, optimizer_s;
+    int ranks;
+    size_t optimizer_bytes; /* moments of this rank */
+    /* images and FLOPs a second: of all ranks together */
     double flops_per_image, images_per_s, flops_per_s;
     tg_peak peak;
     uint64_t peak_rss_bytes;

@@ -101,7 +101,7 @@ static tg_status end_window(tg_job *job, window *w)
 {
     double lr = tg_schedule_lr(&job->schedule, job->state.updates);
     tg_step_report report;
-    TG_TRY(tg_step_update(&job->step, lr, &report));
+    TG_TRY(tg_step_update(&job->step, lr, 0, &report));
     job->state.updates++;
     job->state.position = w->position;
     job->state.skipped += report.skipped;
@@ -149,7 +149,7 @@ static tg_status run_epoch(tg_job *job)
             tg_loader_release(job->loader, batch);
             return TG_OK;
         }
-        status = tg_step_micro(&job->step, batch, (uint64_t)job->state.epoch);
+        status = tg_step_micro(&job->step, batch, (uint64_t)job->state.epoch, true);
         w.position = batch->position;
         tg_loader_release(job->loader, batch);
         TG_TRY(status);

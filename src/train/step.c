@@ -78,46 +78,99 @@ static tg_status run_objective(tg_step *step, const tg_batch *batch, const tg_vi
     return tg_objective_run(&step->objective, step->kern, step->stream, step->arena, &input, out);
 }
 
-tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch)
+static tg_status refresh_projection(tg_step *step)
 {
-    if (batch->count == 0)
+    if (!step->projection)
         return TG_OK;
+    return step->kern->linear.weight_refresh(step->stream, step->projection->weight,
+                                             step->projection_params);
+}
+
+/* Parameters of the last update that forward is about to use. */
+static tg_status bring(void *user, size_t offset, size_t count)
+{
+    tg_step *step = user;
+    const size_t model = tg_vit_get_params(step->student)->elements;
+    TG_TRY(tg_ranks_need(step->ranks, offset, count));
+    TG_TRY(tg_vit_refresh_range(step->student, offset, count));
+    if (offset + count < model)
+        return TG_OK;
+    const size_t all = step->ranks->buckets.elements;
+    TG_TRY(tg_ranks_need(step->ranks, model, all - model));
+    return refresh_projection(step);
+}
+
+tg_status tg_step_settle(tg_step *step)
+{
+    if (!step->ranks || !step->ranks->gathering)
+        return TG_OK;
+    return bring(step, 0, tg_vit_get_params(step->student)->elements);
+}
+
+/* A rank whose share of the window's last batch is empty has its part in the sums all the same. */
+static void reduce_without_backward(tg_step *step)
+{
+    const size_t all = step->ranks->buckets.elements;
+    if (step->images == 0)
+        tg_stream_zero(step->stream, step->grads, all * sizeof *step->grads);
+    tg_ranks_reduce(step->ranks, step->grads);
+    tg_ranks_ready(step->ranks, 0, all);
+}
+
+static tg_status backward(tg_step *step, const tg_objective_output *objective, bool last)
+{
+    const bool reduce = step->ranks && last;
+    const tg_vit_backward_args args = {.dlogits = objective->dlogits,
+                                       .dlogits_dist = objective->dlogits_dist,
+                                       .dfeature = objective->dfeature,
+                                       .grads = step->grads,
+                                       .accumulate = step->images > 0,
+                                       .ready = reduce ? tg_ranks_ready : NULL,
+                                       .ready_user = step->ranks};
+    const size_t model = tg_vit_get_params(step->student)->elements;
+    if (reduce) {
+        tg_ranks_reduce(step->ranks, step->grads);
+        if (step->ranks->buckets.elements > model) /* the projection's are final already */
+            tg_ranks_ready(step->ranks, model, step->ranks->buckets.elements - model);
+    }
+    return tg_vit_backward(step->student, step->arena, &args);
+}
+
+tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch, bool last)
+{
+    if (batch->count == 0) {
+        if (step->ranks && last)
+            reduce_without_backward(step);
+        return TG_OK;
+    }
     int64_t start = tg_clock_ns();
     tg_arena_release(step->arena, 0);
     const float *teacher;
     TG_TRY(ask_teacher(step, batch, &teacher));
     int64_t asked = tg_clock_ns();
+    const bool arriving = step->ranks && step->ranks->gathering;
+    const int64_t waited = step->ranks ? step->ranks->wait_ns : 0;
     const tg_vit_input input = {.B = batch->count,
                                 .image = batch->image,
                                 .seed = step->seed,
                                 .epoch = epoch,
-                                .sample_index = batch->sample_index};
+                                .sample_index = batch->sample_index,
+                                .needed = arriving ? bring : NULL,
+                                .needed_user = step};
     tg_vit_output student;
     TG_TRY(tg_vit_forward(step->student, step->arena, &input, TG_VIT_TRAIN, &student));
     tg_objective_output objective;
     TG_TRY(run_objective(step, batch, &student, teacher, &objective));
     int64_t forward = tg_clock_ns();
-    const tg_vit_backward_args backward = {.dlogits = objective.dlogits,
-                                           .dlogits_dist = objective.dlogits_dist,
-                                           .dfeature = objective.dfeature,
-                                           .grads = step->grads,
-                                           .accumulate = step->images > 0};
-    TG_TRY(tg_vit_backward(step->student, step->arena, &backward));
+    TG_TRY(backward(step, &objective, last));
     step->phases.teacher_ns += asked - start;
     step->phases.forward_ns += forward - asked;
+    if (step->ranks)
+        step->phases.forward_ns -= step->ranks->wait_ns - waited;
     step->phases.backward_ns += tg_clock_ns() - forward;
     step->images += batch->count;
     step->task += objective.task;
     step->kd += objective.kd;
-    return TG_OK;
-}
-
-static tg_status refresh(tg_step *step)
-{
-    TG_TRY(tg_vit_refresh(step->student));
-    if (step->projection)
-        TG_TRY(step->kern->linear.weight_refresh(step->stream, step->projection->weight,
-                                                 step->projection_params));
     return TG_OK;
 }
 
@@ -142,24 +195,60 @@ static tg_status count_bad(tg_step *step, bool skipped)
         step->bad_in_a_row);
 }
 
-tg_status tg_step_update(tg_step *step, double lr, tg_step_report *out)
+static tg_status update_alone(tg_step *step, double lr, tg_step_report *report)
+{
+    tg_status status =
+        tg_optimizer_step(step->optimizer, step->grads,
+                          (double)step->mean_over / (double)report->images, lr, &report->grad_norm);
+    TG_TRY(status);
+    report->skipped = status == TG_AGAIN;
+    if (report->skipped)
+        return TG_OK;
+    TG_TRY(tg_vit_refresh(step->student));
+    return refresh_projection(step);
+}
+
+/* The same from sums over ranks; all of them decide alike. */
+static tg_status update_with_ranks(tg_step *step, double lr, double squares, tg_step_report *report)
+{
+    const double scale = (double)step->mean_over / (double)report->images;
+    report->grad_norm = scale * sqrt(squares);
+    report->skipped = !isfinite(report->grad_norm);
+    if (report->skipped)
+        return TG_OK;
+    TG_TRY(tg_ranks_update(step->ranks, step->optimizer, step->grads,
+                           tg_optimizer_clip(step->optimizer, scale, report->grad_norm), lr));
+    if (step->ranks->gathering)
+        return TG_OK;
+    TG_TRY(tg_vit_refresh(step->student));
+    return refresh_projection(step);
+}
+
+tg_status tg_step_update(tg_step *step, double lr, int stop, tg_step_report *out)
 {
     int64_t start = tg_clock_ns();
-    double n = (double)step->images;
-    tg_step_report report = {
-        .images = step->images, .task = step->task / n, .kd = step->kd / n, .grad_norm = NAN};
+    tg_ranks_sums sums = {
+        .images = (double)step->images, .task = step->task, .kd = step->kd, .stop = stop};
+    if (step->ranks)
+        TG_TRY(tg_ranks_sum(step->ranks, step->optimizer, step->grads, &sums));
+    int64_t summed = tg_clock_ns();
+    tg_step_report report = {.images = (size_t)sums.images,
+                             .task = sums.task / sums.images,
+                             .kd = sums.kd / sums.images,
+                             .grad_norm = NAN,
+                             .stop = sums.stop};
     report.loss = total_loss(&step->objective, report.task, report.kd);
-    if (step->images && isfinite(report.loss)) {
-        tg_status status = tg_optimizer_step(step->optimizer, step->grads,
-                                             (double)step->mean_over / n, lr, &report.grad_norm);
-        TG_TRY(status);
-        report.skipped = status == TG_AGAIN;
-    } else {
-        report.skipped = step->images > 0;
-    }
-    if (!report.skipped && step->images)
-        TG_TRY(refresh(step));
-    step->phases.optimizer_ns += tg_clock_ns() - start;
+    if (report.images && isfinite(report.loss))
+        TG_TRY(step->ranks ? update_with_ranks(step, lr, sums.squares, &report)
+                           : update_alone(step, lr, &report));
+    else
+        report.skipped = report.images > 0;
+    step->phases.optimizer_ns += tg_clock_ns() - summed;
+    step->phases.reduce_ns += step->ranks ? step->ranks->wait_ns : 0;
+    if (step->ranks)
+        step->ranks->wait_ns = 0;
+    else
+        step->phases.optimizer_ns += summed - start;
     report.phases = step->phases;
     step->images = 0;
     step->task = step->kd = 0;

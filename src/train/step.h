@@ -1,7 +1,8 @@
 /* step.h - one optimizer step: the one file that joins the stages. Read it first.
  *
  *   batch -> teacher forward -> student forward -> objective -> student backward     (each micro-batch)
- *         -> clip, AdamW, weight average -> prepared copies refreshed                (each window)
+ *         -> (other ranks: sums, ranks.h) -> clip, AdamW, weight average
+ *         -> prepared copies refreshed                                               (each window)
  *
  * A window is `accumulation` micro-batches (fewer at the end of an epoch). Means are over the samples
  * really seen in the window. A step whose loss or gradient is not finite changes nothing and is
@@ -18,18 +19,20 @@
 #include "loss/objective.h"
 #include "model/vit.h"
 #include "optim/optimizer.h"
+#include "train/ranks.h"
 
 #define TG_STEP_BAD_LIMIT 20
 
 typedef struct tg_step_phases {
-    int64_t data_ns, teacher_ns, forward_ns, backward_ns, optimizer_ns;
-} tg_step_phases;
+    int64_t data_ns, teacher_ns, forward_ns, backward_ns, reduce_ns, optimizer_ns;
+} tg_step_phases; /* reduce: waiting for other ranks, in none of the others */
 
 typedef struct tg_step_report {
     size_t images;
     double loss, task, kd; /* means over the window; NaN: not used */
     double grad_norm;
-    bool skipped;          /* not finite: no update was made */
+    bool skipped; /* not finite: no update was made */
+    int stop;     /* a rank's wish to stop, the same on all */
     tg_step_phases phases;
 } tg_step_report;
 
@@ -40,13 +43,14 @@ typedef struct tg_step {
     tg_vit *teacher;               /* NULL without distillation */
     const uint32_t *teacher_class; /* [K]: teacher's index of each student class, or NULL: equal */
     tg_objective objective;
-    tg_projection *projection;     /* TG_KD_FEATURE, else NULL */
+    tg_projection *projection; /* TG_KD_FEATURE, else NULL */
     const float *projection_params;
     tg_optimizer *optimizer;
     tg_arena *arena;
     float *grads;
-    size_t num_classes, mean_over; /* nominal samples of a window */
+    size_t num_classes, mean_over; /* nominal samples of a window, over all ranks */
     uint64_t seed;
+    tg_ranks *ranks; /* NULL: this process alone */
     /* the window under way */
     size_t images;
     double task, kd;
@@ -57,10 +61,17 @@ typedef struct tg_step {
 /* Bytes of the arena for batches of B; (size_t)-1 when that number does not fit. */
 size_t tg_step_arena_bytes(const tg_step *step, size_t B, tg_dtype dtype);
 
-/* One micro-batch of `epoch`: gradients are added to the window's. */
-tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch) TG_MUST_CHECK;
+/* One micro-batch of `epoch`: gradients are added to the window's. last: it is the window's last, the
+ * same on every rank; its gradients go to the other ranks. */
+tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch,
+                        bool last) TG_MUST_CHECK;
 
-/* Ends the window: updates the parameters with rate `lr`. */
-tg_status tg_step_update(tg_step *step, double lr, tg_step_report *out) TG_MUST_CHECK;
+/* Ends the window: updates the parameters with rate `lr`. stop: this rank's wish (report.stop). With
+ * shards the new parameters are still on their way when it returns; the next forward waits for them
+ * layer by layer, anyone else calls settle. */
+tg_status tg_step_update(tg_step *step, double lr, int stop, tg_step_report *out) TG_MUST_CHECK;
+
+/* All parameters and their prepared copies are there when it returns. */
+tg_status tg_step_settle(tg_step *step) TG_MUST_CHECK;
 
 #endif

@@ -228,8 +228,8 @@ static void run_step(sequence *q, int step, double lr, const tg_json_node *want)
     if (q->teacher.vit)
         data.teacher_image = pictures(q, "teacher_image", &q->teacher.config, batch);
     tg_step_report report;
-    assert_ok(tg_step_micro(&q->step, &data, 0));
-    assert_ok(tg_step_update(&q->step, lr, &report));
+    assert_ok(tg_step_micro(&q->step, &data, 0, true));
+    assert_ok(tg_step_update(&q->step, lr, 0, &report));
     assert_false(report.skipped);
     near(q, step, "loss", report.loss, tg_golden_number(want, "loss"), TG_GOLDEN_FORWARD);
     if (!isnan(report.task) || q->step.objective.alpha < 1)

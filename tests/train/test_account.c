@@ -93,8 +93,8 @@ static void train(const tg_kern *kern, tg_dtype dtype, outcome *out)
     assert_ok(tg_arena_init(&arena, tg_step_arena_bytes(&step, B, dtype), "test"));
     int64_t start = tg_clock_ns();
     for (int i = 0; i < STEPS; i++) {
-        assert_ok(tg_step_micro(&step, &batch, 0));
-        assert_ok(tg_step_update(&step, 1e-3, &report));
+        assert_ok(tg_step_micro(&step, &batch, 0, true));
+        assert_ok(tg_step_update(&step, 1e-3, 0, &report));
     }
     *out = (outcome){.elements = n,
                      .loss = report.loss,

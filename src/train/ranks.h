@@ -1,0 +1,59 @@
+/* ranks.h - an optimizer step shared by many ranks.
+ *
+ *   backward of the window's last micro-batch -> buckets on their way, one by one
+ *   all buckets there -> sums over ranks (photos, losses, gradient norm, wish to stop) -> one verdict
+ *   update: every rank all of it, or (sharded, ZeRO stage 1) each rank its pieces
+ *   sharded: parameters gathered from the head on, while the next forward asks for them layer by layer
+ *
+ * Equal     ranks that share a batch compute what one rank computes on all of it, to rounding: sums
+ *           over ranks are made in their order, so the same number of ranks gives the same bits, and
+ *           sharded or not gives the same bits too.
+ * Shards    a rank's pieces of the flat buffer (comm/buckets.h), packed: moments and weight average
+ *           have tg_buckets.own_elements elements when sharded.
+ * Errors    TG_ERROR_PEER and TG_ERROR_MACHINE of comm/.
+ */
+#ifndef TG_TRAIN_RANKS_H
+#define TG_TRAIN_RANKS_H
+
+#include "comm/buckets.h"
+#include "optim/optimizer.h"
+
+typedef struct tg_ranks_options {
+    size_t first_bucket_bytes, bucket_bytes;
+    tg_dtype wire; /* of gradients on their way: TG_F32 or TG_BF16 */
+    bool shard;    /* ZeRO stage 1 */
+} tg_ranks_options;
+
+typedef struct tg_ranks {
+    tg_comm *comm; /* borrowed */
+    tg_buckets buckets;
+    tg_ranks_options options;
+    bool gathering;  /* parameters of the last update may still be on their way */
+    int64_t wait_ns; /* waited for other ranks since the caller last took it */
+} tg_ranks;
+
+/* What ranks add up at the end of a window. */
+typedef struct tg_ranks_sums {
+    double images, task, kd; /* photos, and sums of losses over them */
+    double squares;          /* of the gradient, each element once */
+    int stop;                /* in: a wish to stop here; out: the first rank's that has one */
+} tg_ranks_sums;
+
+tg_status tg_ranks_open(tg_ranks *ranks, tg_comm *comm, const tg_ranks_options *options,
+                        size_t elements) TG_MUST_CHECK;
+void tg_ranks_close(tg_ranks *ranks);
+
+/* The backward that begins now is the window's last: its gradients go out as they become final. */
+void tg_ranks_reduce(tg_ranks *ranks, float *grads);
+/* A tg_vit_range_ready; user: the tg_ranks. */
+void tg_ranks_ready(void *user, size_t offset, size_t count);
+/* Waits for all gradients, then makes *sums everyone's. */
+tg_status tg_ranks_sum(tg_ranks *ranks, const tg_optimizer *optimizer, const float *grads,
+                       tg_ranks_sums *sums) TG_MUST_CHECK;
+/* The update of one step from the reduced gradients; every rank calls it or none. */
+tg_status tg_ranks_update(tg_ranks *ranks, tg_optimizer *optimizer, const float *grads,
+                          double grad_scale, double lr) TG_MUST_CHECK;
+/* Waits until params [offset, offset + count) of the last update are here. */
+tg_status tg_ranks_need(tg_ranks *ranks, size_t offset, size_t count) TG_MUST_CHECK;
+
+#endif
