@@ -12,7 +12,8 @@
  * Shards      tensors are stored whole and by name, so their place in a flat buffer, the padding and
  *             the number of ranks that hold pieces are no part of the format.
  * Rotation    after a save: kept are the `keep` newest, what `last` and `best` lead to, everything
- *             with a better score than `best`, and everything whose score cannot be read.
+ *             with a better score than `best` (where that has none: the best of the scores), and
+ *             everything whose score cannot be read.
  * Errors      TG_ERROR_MACHINE for the disk (a failed save leaves nothing behind and all older
  *             checkpoints untouched); TG_ERROR_INPUT for damaged, incomplete or unfitting ones.
  * Memory      what is read goes into the caller's buffers. Threads: one writer per FOLDER.

@@ -146,15 +146,36 @@ static tg_status remove_step(const char *folder, int64_t step)
     return status;
 }
 
+/* What a step has to be worse than to go. */
+typedef struct bar {
+    bool known;
+    double score;
+    int64_t step; /* that has this score */
+} bar;
+
+/* That of `best`; where it has none, the best of the scores that there are. */
+static bar read_bar(const char *folder, const tg_state_list *list)
+{
+    bar b = {.step = tg_state_linked_step(folder, "best"), .score = NAN};
+    double score;
+    b.known = read_score(folder, b.step, &b.score);
+    if (!b.known || !isnan(b.score))
+        return b;
+    for (size_t i = list->count; i-- > 0;)
+        if (read_score(folder, list->steps[i], &score) && tg_state_is_better(score, b.score))
+            b = (bar){true, score, list->steps[i]};
+    return b;
+}
+
 /* Without a readable best there is nothing to be worse than: only what has no score may go. */
-static bool may_go(const char *folder, int64_t step, bool best_known, double best)
+static bool may_go(const char *folder, int64_t step, const bar *b)
 {
     double score;
-    if (!read_score(folder, step, &score))
+    if (step == b->step || !read_score(folder, step, &score))
         return false;
     if (isnan(score))
         return true;
-    return best_known && !tg_state_is_better(score, best);
+    return b->known && !tg_state_is_better(score, b->score);
 }
 
 tg_status tg_state_rotate(const char *folder, size_t keep)
@@ -163,12 +184,11 @@ tg_status tg_state_rotate(const char *folder, size_t keep)
     TG_TRY(tg_state_list_read(folder, &list));
     int64_t last = tg_state_linked_step(folder, "last");
     int64_t best = tg_state_linked_step(folder, "best");
-    double best_score = NAN;
-    bool best_known = read_score(folder, best, &best_score);
+    bar b = read_bar(folder, &list);
     tg_status status = TG_OK;
     for (size_t i = keep > 0 ? keep : 1; i < list.count && status == TG_OK; i++) {
         int64_t step = list.steps[i];
-        if (step != last && step != best && may_go(folder, step, best_known, best_score))
+        if (step != last && step != best && may_go(folder, step, &b))
             status = remove_step(folder, step);
     }
     tg_state_list_done(&list);

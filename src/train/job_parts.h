@@ -42,6 +42,7 @@ typedef struct tg_job {
     tg_metrics metrics;
     bool metrics_open;
     tg_train_state state;
+    bool saved; /* the state as it is now, with its score, is a checkpoint */
     bool
         owes_evaluation; /* the checkpoint that was resumed has no score, and there are photos for one */
     tg_evaluation best, last; /* of the student, by this process; zeroed: none */

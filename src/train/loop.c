@@ -28,6 +28,7 @@ static tg_status save(tg_job *job, double score, bool best, bool must)
     const tg_train_tensors tensors = tg_job_tensors(job);
     job->state.applied = job->optimizer.updates;
     tg_status status = tg_checkpoint_save(&options, &job->state, &tensors, score, best);
+    job->saved = status == TG_OK;
     if (status == TG_OK || must)
         return status;
     tg_log_warning("checkpoint after %lld updates was not saved: %s (older ones are untouched)",
@@ -102,6 +103,7 @@ static tg_status end_window(tg_job *job, window *w)
     double lr = tg_schedule_lr(&job->schedule, job->state.updates);
     tg_step_report report;
     TG_TRY(tg_step_update(&job->step, lr, 0, &report));
+    job->saved = false;
     job->state.updates++;
     job->state.position = w->position;
     job->state.skipped += report.skipped;
@@ -229,9 +231,11 @@ static tg_status finish_epoch(tg_job *job, bool last, bool *out_scored)
     return save(job, score, best, last);
 }
 
+/* Saved once is saved: a second time would have no score to go with it. */
 static tg_status leave_stopped(tg_job *job)
 {
-    TG_TRY(save(job, NAN, false, true));
+    if (!job->saved)
+        TG_TRY(save(job, NAN, false, true));
     return tg_fail(
         TG_ERROR_STOPPED,
         "stopped on request after %lld updates; everything is saved, --resume auto goes on",
@@ -283,6 +287,7 @@ tg_status tg_job_train(tg_job *job)
         uint64_t end = job->state.position;
         complete = status == TG_END;
         if (complete) {
+            job->saved = false;
             job->state.epoch++;
             job->state.position = 0;
         } else if (!enough(job)) {

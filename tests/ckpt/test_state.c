@@ -236,6 +236,21 @@ static void what_is_unknown_or_better_stays(void **state)
     job_close(&j);
 }
 
+/* `best` without a score bars nothing from going: the best of the scores stays, the others go. */
+static void a_best_without_a_score_keeps_the_best_of_the_others(void **state)
+{
+    (void)state;
+    job j;
+    job_open(&j, "unscored");
+    assert_ok(save(&j, 1, 0.1, false, 9));
+    assert_ok(save(&j, 2, 0.5, false, 9));
+    assert_ok(save(&j, 3, 0.5, false, 9));
+    assert_ok(save(&j, 4, NAN, true, 9));
+    assert_ok(save(&j, 5, 0.3, false, 1));
+    holds(&j, "best last step-2 step-4 step-5");
+    job_close(&j);
+}
+
 static void refuses(job *j, const char *path, const char *part)
 {
     assert_error(tg_state_load(path, &j->state, NULL), TG_ERROR_INPUT, part);
@@ -401,6 +416,7 @@ int main(void)
         cmocka_unit_test(odd_numbers_come_back),
         cmocka_unit_test(rotation_keeps_newest_best_and_last),
         cmocka_unit_test(what_is_unknown_or_better_stays),
+        cmocka_unit_test(a_best_without_a_score_keeps_the_best_of_the_others),
         cmocka_unit_test(damage_is_found_and_passed_over),
         cmocka_unit_test(states_are_not_restored_in_part),
         cmocka_unit_test(a_full_disk_costs_nothing_older),

@@ -5,6 +5,8 @@
 #include "support/tiny.h"
 
 #include "base/log.h"
+#include "ckpt/state.h"
+#include "ckpt/state_record.h"
 #include "os/file.h"
 #include "os/folder.h"
 #include "train/job.h"
@@ -56,7 +58,7 @@ static tg_train_options options_of(int64_t epochs, const char *resume)
 
 /* What the callbacks of a test do and see. */
 typedef struct viewer {
-    int stop_in_evaluation, stopping;
+    int stop_in_evaluation, stop_after_evaluation, stopping;
     int evaluations;
     int64_t steps;  /* end after so many updates; 0: no limit */
     bool disk_full; /* from the first evaluation to the second */
@@ -85,6 +87,7 @@ static void evaluated(void *user, const char *what, const tg_evaluation *evaluat
     (void)what;
     assert_int_equal(evaluation->images, PHOTOS);
     v->evaluations++;
+    v->stopping = v->stop_after_evaluation;
     if (v->disk_full)
         limit_files(v->evaluations == 1 ? 256 : RLIM_INFINITY);
 }
@@ -126,6 +129,23 @@ static void test_an_evaluation_that_was_stopped_is_made_up(void **state)
     assert_int_equal(result.evaluation.images, PHOTOS);
     assert_int_equal(result.updates, 3);
     assert_true(has_model("stopped"));
+}
+
+static void test_a_stop_after_an_evaluation_keeps_its_score(void **state)
+{
+    (void)state;
+    char path[4300];
+    int64_t step;
+    double score;
+    tg_train_result result;
+    viewer impatient = {.stop_after_evaluation = 1}, patient = {0};
+    assert_error(run("scored", 2, "auto", &impatient, &result), TG_ERROR_STOPPED, "saved");
+    assert_int_equal(impatient.evaluations, 1);
+    snprintf(path, sizeof path, "%s/scored/checkpoints/best", tg_test_temp_dir());
+    assert_ok(tg_state_record_read(path, &(tg_state){0}, &step, &score));
+    assert_true(step == 3 && score >= 0);
+    assert_ok(run("scored", 2, "auto", &patient, &result)); /* the first is not made up */
+    assert_int_equal(patient.evaluations, 1);
 }
 
 /* The same for the evaluation that ends a run of --steps: in the middle of an epoch (2), at the last
@@ -261,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_evaluation_that_was_stopped_is_made_up),
+        cmocka_unit_test(test_a_stop_after_an_evaluation_keeps_its_score),
         cmocka_unit_test(test_the_last_evaluation_of_steps_is_made_up),
         cmocka_unit_test(test_a_run_may_be_resumed_by_its_folder),
         cmocka_unit_test(test_validation_on_training_photos_is_said_once),
