@@ -53,9 +53,13 @@ tg_status tg_model_read_weights(const char *path, const tg_model_info *info,
                                 const tg_param_table *table, const tg_model_want *want,
                                 float *out_params) TG_MUST_CHECK;
 
-/* Writes a complete folder: into a temporary sibling, synced, then renamed over `path`.
- * TG_ERROR_USAGE when the naming has no way to say this network. */
+/* Writes a complete folder: into a temporary sibling, synced, then renamed over `path`. Files of others in
+ * `path` stay in it. TG_ERROR_USAGE when the naming has no way to say this network, and as
+ * tg_model_check_replace. */
 tg_status tg_model_write(const char *path, const tg_model_info *info, const tg_param_table *table,
                          const float *params, tg_naming naming) TG_MUST_CHECK;
+
+/* Whether tg_model_write would replace `path`: TG_ERROR_USAGE when a folder lies in it. */
+tg_status tg_model_check_replace(const char *path) TG_MUST_CHECK;
 
 #endif

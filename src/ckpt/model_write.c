@@ -5,10 +5,17 @@
 #include "ckpt/safetensors.h"
 #include "os/file.h"
 #include "os/folder.h"
+#include "os/temp.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* The tensors of a file in the making. Most point into the parameters; the few that Hugging Face
  * shapes differently are built in buffers of their own. */
@@ -192,6 +199,60 @@ static tg_status write_weights(const char *folder, const tg_vit_config *config,
     return status;
 }
 
+static const char *const OWN_FILES[] = {"config.json", "model.safetensors",
+                                        "preprocessor_config.json"};
+
+static bool is_own(const char *name)
+{
+    for (size_t i = 0; i < sizeof OWN_FILES / sizeof *OWN_FILES; i++)
+        if (strcmp(name, OWN_FILES[i]) == 0)
+            return true;
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* A folder cannot be in two places at once, so there would be a moment without it. */
+static tg_status check_other(const char *path, int fd, const char *name)
+{
+    struct stat st;
+    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+        return TG_OK;
+    return tg_fail(
+        TG_ERROR_USAGE,
+        "%s is to be replaced by a new model, and holds a folder that is no part of one: "
+        "%s; move it away",
+        path, name);
+}
+
+/* What else lies in the folder that a new one is to replace: checked, and with to_fd >= 0 linked there,
+ * so that it is in one of the two at every moment. */
+static tg_status keep_others(const char *path, int to_fd)
+{
+    struct dirent *entry;
+    tg_status status = TG_OK;
+    DIR *dir = opendir(path);
+    if (!dir)
+        return errno == ENOENT ? TG_OK : tg_fail_errno("list", path);
+    while (status == TG_OK && (errno = 0, entry = readdir(dir)) != NULL) {
+        if (is_own(entry->d_name))
+            continue;
+        status = check_other(path, dirfd(dir), entry->d_name);
+        if (status == TG_OK && to_fd >= 0 &&
+            linkat(dirfd(dir), entry->d_name, to_fd, entry->d_name, 0) < 0)
+            status = tg_fail(TG_ERROR_MACHINE,
+                             "cannot replace %s and keep %s in it: %s; move that file away", path,
+                             entry->d_name, strerrordesc_np(errno));
+    }
+    if (status == TG_OK && errno)
+        status = tg_fail_errno("list", path);
+    closedir(dir);
+    return status;
+}
+
+tg_status tg_model_check_replace(const char *path)
+{
+    return keep_others(path, -1);
+}
+
 tg_status tg_model_write(const char *path, const tg_model_info *info, const tg_param_table *table,
                          const float *params, tg_naming naming)
 {
@@ -200,6 +261,7 @@ tg_status tg_model_write(const char *path, const tg_model_info *info, const tg_p
     tg_status status;
     TG_TRY_GOTO(write_weights(folder.temp_path, &info->config, table, params, naming), discard);
     TG_TRY_GOTO(tg_config_json_write(folder.temp_path, info, naming), discard);
+    TG_TRY_GOTO(keep_others(folder.path, folder.fd), discard);
     return tg_new_folder_commit(&folder);
 discard:
     tg_new_folder_discard(&folder);

@@ -2,6 +2,7 @@
 #include "base/json_writer.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "ckpt/model_path.h"
 #include "ckpt/safetensors.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -90,6 +91,36 @@ static tg_status check_output(const char *path)
     if (!has_parent(path))
         return tg_fail(TG_ERROR_USAGE, "--output %s: there is no such folder to write it to", path);
     return TG_OK;
+}
+
+static bool is_same_file(const char *path, const struct stat *file)
+{
+    struct stat st;
+    return path && stat(path, &st) == 0 && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+}
+
+/* What is read must not be written over, whatever name it goes by. */
+static tg_status check_overwrite(const embedding *e)
+{
+    struct stat file;
+    tg_model_path model;
+    const char *output = e->settings->output, *victim = NULL;
+    if (stat(output, &file) < 0)
+        return TG_OK;
+    TG_TRY(tg_model_path_find(e->settings->infer.model, &model));
+    char *config = tg_path_join(model.folder, "config.json");
+    if (is_same_file(model.weights, &file) || is_same_file(config, &file))
+        victim = "the model";
+    for (size_t i = 0; i < e->path_count && !victim; i++)
+        if (is_same_file(e->paths[i], &file))
+            victim = "a photo";
+    free(config);
+    tg_model_path_done(&model);
+    return victim
+               ? tg_fail(TG_ERROR_USAGE,
+                         "--output %s: that is %s to be read, and would be lost; give another name",
+                         output, victim)
+               : TG_OK;
 }
 
 static tg_status open_folders(const tg_invocation *invocation, embedding *e)
@@ -245,6 +276,7 @@ static tg_status run(const tg_invocation *invocation)
     TG_TRY_GOTO(tg_infer_choice_open(&e.settings->infer, invocation, &engine), close_all);
     e.C = tg_engine_info(engine)->config.embed_dim;
     TG_TRY_GOTO(collect_paths(invocation, &e), close_all);
+    TG_TRY_GOTO(check_overwrite(&e), close_all);
     e.start_ns = tg_clock_ns();
     TG_TRY_GOTO(tg_engine_run_files(engine, e.paths, e.path_count, receive, &e), close_all);
     tg_console_progress_end();

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,12 +69,58 @@ static tg_status take_lock(tg_run_dir *dir)
     return TG_OK;
 }
 
+static bool holds(const char *folder, const char *name)
+{
+    char *path = tg_path_join(folder, name);
+    bool found = path && tg_file_exists(path);
+    free(path);
+    return found;
+}
+
+static bool is_model(const char *folder)
+{
+    return holds(folder, "config.json") && holds(folder, "model.safetensors");
+}
+
+static bool is_checkpoints_of_run(const char *folder)
+{
+    const char *name = strrchr(folder, '/');
+    char up[PATH_MAX];
+    return name && strcmp(name, "/checkpoints") == 0 &&
+           snprintf(up, sizeof up, "%s/..", folder) < (int)sizeof up && holds(up, "run.json");
+}
+
+/* What a run replaces or removes is no place for another run. */
+static tg_status refuse_inside(const char *path)
+{
+    char real[PATH_MAX];
+    char *at = strdup(path);
+    tg_status status = at ? TG_OK : no_memory(path);
+    for (char *slash; at && !realpath(at, real);
+         *slash = '\0') /* the nearest folder that is there */
+        if (!(slash = strrchr(at, '/')) || slash == at) {
+            (void)!realpath(slash ? "/" : ".", real);
+            break;
+        }
+    free(at);
+    while (status == TG_OK && real[0] && real[1]) {
+        if (is_model(real) || is_checkpoints_of_run(real))
+            status = tg_fail(TG_ERROR_USAGE, "%s lies in %s, which %s; give another --output", path,
+                             real,
+                             is_model(real) ? "is a model and may be replaced as a whole"
+                                            : "holds the checkpoints of a run");
+        *strrchr(real, '/') = '\0';
+    }
+    return status;
+}
+
 tg_status tg_run_dir_open(const char *path, tg_run_dir *out)
 {
     tg_run_dir dir = {.path = strdup(path), .lock_fd = -1};
     tg_status status;
     if (!dir.path)
         return no_memory(path);
+    TG_TRY_GOTO(refuse_inside(path), close_dir);
     TG_TRY_GOTO(tg_folder_make(path), close_dir);
     TG_TRY_GOTO(take_lock(&dir), close_dir);
     for (int i = 0; i < FOLDER_COUNT; i++)

@@ -5,7 +5,7 @@
  * One job     a job holds flock() on the file `lock` in it while it lives; a second job for the
  * same directory is refused with the first one's process id. Left-overs  temporaries of killed
  * writers are removed when a job opens the directory. Errors      TG_ERROR_USAGE when another job
- * runs there; TG_ERROR_MACHINE for the disk. Memory      the struct owns its path. Threads: one at
+ * runs there, or when it would lie in a model folder or among the checkpoints of a run; TG_ERROR_MACHINE for the disk. Memory      the struct owns its path. Threads: one at
  * a time.
  */
 #ifndef TG_RUN_RUN_DIR_H

@@ -61,7 +61,8 @@ tg_status tg_job_open_networks(tg_job *job) TG_MUST_CHECK;
 /* The loader of the training split. */
 tg_status tg_job_open_loader(tg_job *job) TG_MUST_CHECK;
 
-/* Refuses what the run would destroy: a teacher or start weights in OUTPUT/model (job_resume.c). */
+/* Refuses what the run would destroy: a teacher, start weights or a folder in OUTPUT/model
+ * (job_resume.c). */
 tg_status tg_job_check_output(const tg_job *job) TG_MUST_CHECK;
 /* A fresh state, or that of --resume; refuses a folder that another run has used. */
 tg_status tg_job_resume(tg_job *job) TG_MUST_CHECK;

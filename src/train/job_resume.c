@@ -56,6 +56,8 @@ tg_status tg_job_check_output(const tg_job *job)
                              sources[i]);
         free(source);
     }
+    if (model && status == TG_OK)
+        status = tg_model_check_replace(model);
     free(model);
     return status;
 }

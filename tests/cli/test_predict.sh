@@ -139,6 +139,13 @@ head -c 200 f.safetensors | grep -q '"features":{"dtype":"F32","shape":\[2,32\]'
 expect 3 "bad.jpg" embed --strict --model model --output g.csv data bad.jpg
 [ -e g.csv ] && fault "--strict wrote a file"
 expect 3 "none of 1 photos" embed --model model --output g.csv bad.jpg
+# what is read is not written over
+cp -r model mine && cp $pizza photo.csv && ln -s mine/model.safetensors link.safetensors
+before=$(cat mine/* photo.csv | cksum)
+for victim in mine/model.safetensors mine/../mine/model.safetensors link.safetensors photo.csv; do
+    expect 2 "to be read, and would be lost" embed --model mine -o $victim photo.csv
+done
+[ "$(cat mine/* photo.csv | cksum)" = "$before" ] || fault "embed wrote over what it reads"
 
 # every instruction set answers alike: the classes, and their scores as shown to a tenth of a percent
 for level in portable avx2 avx512 amx; do

@@ -44,6 +44,29 @@ refused 2 "holds a model" mine train $shape --output mine
 # shellcheck disable=SC2086
 refused 2 "holds a model" mine train $shape --output mine --resume auto
 
+# a run among what another one replaces or removes, and what a user put into OUTPUT/model
+# shellcheck disable=SC2086
+{
+    cp -r run/model lone
+    for inside in lone lone/a/b run/model run/model/sub run/checkpoints/mine; do
+        refused 2 "give another --output" run train $shape --output $inside
+        [ "$inside" = lone ] || [ "$inside" = run/model ] || [ ! -e $inside ] || fail "$inside was made"
+    done
+    [ "$(ls lone | tr '\n' ' ')" = "config.json model.safetensors " ] || fail "lone: $(ls lone)"
+    refused 2 "give another --output" run distill --teacher run/model --output run/model
+    train $shape --output noted --steps 1 --val-split none || fail "the first step"
+    echo "mine" >noted/model/MYNOTES
+    ln -s nowhere noted/model/link
+    cp photos/val/*/00000.jpg noted/model/photo.jpg 2>/dev/null || cp "$(find photos/val -name '*.jpg' | head -n 1)" noted/model/photo.jpg
+    before=$(cksum <noted/model/model.safetensors)
+    train $shape --output noted --resume auto --val-split none || fail "notes in the model folder"
+    [ "$(cksum <noted/model/model.safetensors)" != "$before" ] || fail "the model was not replaced"
+    [ "$(cat noted/model/MYNOTES)" = mine ] && [ -L noted/model/link ] && [ -s noted/model/photo.jpg ] ||
+        fail "files in the model folder were lost"
+    mkdir noted/model/folder
+    refused 2 "folder that is no part of one: folder" noted train $shape --output noted --resume auto --epochs 3
+}
+
 # a used folder, and typing mistakes in it: job.yaml, run.json and the model stay
 # shellcheck disable=SC2086
 refused 2 "--resume auto goes on" run train $shape --output run
