@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "data/deal.h"
 #include "data/photo.h"
 #include "data/quote.h"
 #include "data/slot.h"
@@ -32,6 +33,7 @@ struct tg_loader {
     size_t slot_count;
     uint32_t *order; /* NULL: file order */
     bool *named;     /* [dataset count] bad photos that the log has named */
+    uint64_t dealt;  /* photos of an epoch that are this rank's */
 
     pthread_mutex_t mutex; /* guards all below */
     pthread_cond_t work, ready, idle;
@@ -69,6 +71,15 @@ static size_t prefetch_slots(const tg_loader_options *options)
     return (options->prefetch > 0 ? options->prefetch : DEFAULT_PREFETCH) + 1;
 }
 
+size_t tg_loader_share(const tg_loader_options *options)
+{
+    size_t full = tg_deal_make(options, options->batch_size).count;
+    /* the middle of an odd batch is dealt like a pair, so one sample less can give a rank more */
+    size_t less =
+        options->batch_size > 1 ? tg_deal_make(options, options->batch_size - 1).count : 0;
+    return full > less ? full : less;
+}
+
 size_t tg_loader_bytes(const tg_loader_options *options)
 {
     size_t total;
@@ -90,7 +101,7 @@ static tg_status make_photo(const tg_loader *loader, const tg_slot *slot, size_t
     const tg_loader_options *options = &loader->options;
     const tg_batch *batch = &slot->batch;
     const tg_preprocess *own = &options->preprocess, *teacher = &options->teacher_preprocess;
-    const uint64_t position = slot->first + at;
+    const uint64_t position = slot->first + tg_deal_place(&slot->deal, at);
     const uint64_t sample = loader->order ? loader->order[position] : position;
     const size_t floats = 3 * (size_t)own->width_px * (size_t)own->height_px;
     float *teacher_image = NULL;
@@ -134,9 +145,11 @@ static void record_photo(tg_loader *loader, tg_slot *slot, size_t at, tg_status 
 /* The slot whose next photo is to be made, or NULL. Call under the lock. */
 static tg_slot *claimable(tg_loader *loader)
 {
+    tg_slot *slot = &loader->slots[loader->claiming % loader->slot_count];
     if (loader->paused || loader->claiming == loader->assigned)
         return NULL;
-    return &loader->slots[loader->claiming % loader->slot_count];
+    /* only the last batch can have nothing for this rank: it is never passed over */
+    return slot->claimed < slot->planned ? slot : NULL;
 }
 
 /* Takes, makes and records one photo; the last of a batch is followed by its finishing touches. */
@@ -189,7 +202,7 @@ static void assign_slots(tg_loader *loader)
         uint64_t left = loader->dataset->count - first;
         if (slot->state != TG_SLOT_FREE)
             break;
-        tg_slot_begin(slot, first, left < B ? (size_t)left : B);
+        tg_slot_begin(slot, &loader->options, first, left < B ? (size_t)left : B);
         loader->assigned++;
     }
     pthread_cond_broadcast(&loader->work);
@@ -226,6 +239,7 @@ static tg_status check_options(const tg_dataset *dataset, const tg_loader_option
 {
     if (options->batch_size < 1)
         return tg_fail(TG_ERROR_USAGE, "batch size 0");
+    TG_TRY(tg_deal_check(options));
     if (options->workers < 0 || options->workers > MAX_WORKERS)
         return tg_fail(TG_ERROR_USAGE, "%d loader workers are not 0 to %d", options->workers,
                        MAX_WORKERS);
@@ -317,6 +331,7 @@ tg_status tg_loader_open(const tg_dataset *dataset, const tg_loader_options *opt
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a loader");
     loader->dataset = dataset;
     loader->options = *options;
+    loader->dealt = tg_deal_epoch(options, dataset->count);
     tg_status status;
     TG_TRY_GOTO(init_locks(loader), close_loader);
     TG_TRY_GOTO(init_memory(loader), close_loader);
@@ -391,16 +406,18 @@ static tg_status fail_loader(tg_loader *loader, tg_status status, const char *me
 /* The batch as the consumer gets it, or the error that stands in its place. */
 static tg_status deliver(tg_loader *loader, tg_slot *slot, const tg_batch **out)
 {
-    const double photos = (double)loader->dataset->count;
+    const double allowed = loader->options.max_bad_share * (double)loader->dealt;
     if (slot->error < 0)
         return fail_loader(loader, slot->error, slot->message);
     loader->epoch_skipped += slot->batch.skipped;
-    if ((double)loader->epoch_skipped > loader->options.max_bad_share * photos) {
+    if ((double)loader->epoch_skipped > allowed) {
         snprintf(loader->message, sizeof loader->message,
-                 "%llu photos of epoch %llu could not be read so far, of %zu in all: more than the "
+                 "%llu photos of epoch %llu could not be read so far, of %llu in %s: more than the "
                  "allowed share of %g; the log names them",
                  (unsigned long long)loader->epoch_skipped, (unsigned long long)loader->epoch,
-                 loader->dataset->count, loader->options.max_bad_share);
+                 (unsigned long long)loader->dealt,
+                 loader->options.ranks > 1 ? "this rank's share" : "all",
+                 loader->options.max_bad_share);
         return fail_loader(loader, TG_ERROR_INPUT, loader->message);
     }
     slot->state = TG_SLOT_LENT;

@@ -75,13 +75,21 @@ static void swap_box(const tg_mix *mix, int width_px, int height_px, float *rest
         }
 }
 
-void tg_mix_images(const tg_mix *mix, size_t count, int width_px, int height_px, float *images)
+static bool is_alone(const bool *bad, size_t i, size_t partner)
+{
+    return i == partner || (bad && (bad[i] || bad[partner]));
+}
+
+void tg_mix_images(const tg_mix *mix, const bool *bad, size_t count, int width_px, int height_px,
+                   float *images)
 {
     const size_t n = 3 * (size_t)width_px * (size_t)height_px;
     if (!mix->on)
         return;
     for (size_t i = 0; i < count / 2; i++) {
         float *a = images + i * n, *b = images + (count - 1 - i) * n;
+        if (is_alone(bad, i, count - 1 - i))
+            continue;
         if (mix->cutmix)
             swap_box(mix, width_px, height_px, a, b);
         else
@@ -89,13 +97,14 @@ void tg_mix_images(const tg_mix *mix, size_t count, int width_px, int height_px,
     }
 }
 
-void tg_mix_targets(const tg_mix *mix, const int32_t *labels, size_t count, size_t K,
-                    double smoothing, float *out_target)
+void tg_mix_targets(const tg_mix *mix, const bool *bad, const int32_t *labels, size_t count,
+                    size_t K, double smoothing, float *out_target)
 {
     const double off = smoothing / (double)K, extra = 1 - smoothing;
     for (size_t i = 0; i < count; i++) {
         float *row = out_target + i * K;
-        size_t own = (size_t)labels[i], partner = (size_t)labels[count - 1 - i];
+        size_t other = is_alone(bad, i, count - 1 - i) ? i : count - 1 - i;
+        size_t own = (size_t)labels[i], partner = (size_t)labels[other];
         for (size_t k = 0; k < K; k++)
             row[k] = (float)off;
         if (own == partner) {

@@ -2,6 +2,11 @@
  *
  * Sources    Zhang et al., mixup, 2018; Yun et al., CutMix, 2019; timm's batch mode: one lambda
  *            for the batch, sample i is mixed with sample n-1-i.
+ * Ranks      what is mixed here may be some pairs of a batch: pictures i and count-1-i of the
+ *            arrays must be partners in it (data/deal.h). The decision is made for the batch, so
+ *            that it is the same on every rank.
+ * Bad        a picture that could not be read is not touched, and its partner stays as it is, with
+ *            its own smoothed label; all other pairs are what they would be without it.
  * Box        cutmix: a box of share sqrt(1-lambda) of each side around a uniform centre, cut at
  *            the border; lambda is then 1 - pasted area / whole area, counted in pixels of the
  *            student's input. Other sizes (the teacher's) use the box scaled and rounded, and the
@@ -29,15 +34,17 @@ typedef struct tg_mix {
     int width_px, height_px;
 } tg_mix;
 
-/* Decides for a batch of `count` pictures of width x height. */
+/* Decides for a whole batch of `count` pictures of width x height, this rank's and the others'. */
 tg_mix tg_mix_make(const tg_augment *augment, size_t count, int width_px, int height_px,
                    uint64_t seed, uint64_t epoch, uint64_t batch);
 
-/* images [count,3,height,width], in place. */
-void tg_mix_images(const tg_mix *mix, size_t count, int width_px, int height_px, float *images);
+/* images [count,3,height,width], in place. bad [count]: pictures that are not there; NULL: none. */
+void tg_mix_images(const tg_mix *mix, const bool *bad, size_t count, int width_px, int height_px,
+                   float *images);
 
-/* out_target [count,K]; labels in 0..K-1 (the loader checks them when it opens). */
-void tg_mix_targets(const tg_mix *mix, const int32_t *labels, size_t count, size_t K,
-                    double smoothing, float *out_target);
+/* out_target [count,K], rows of bad pictures mean nothing; labels in 0..K-1 (the loader checks them
+ * when it opens). */
+void tg_mix_targets(const tg_mix *mix, const bool *bad, const int32_t *labels, size_t count,
+                    size_t K, double smoothing, float *out_target);
 
 #endif

@@ -26,7 +26,7 @@ static bool add_block(size_t n, size_t each, size_t item_bytes, size_t *total)
 
 size_t tg_slot_bytes(const tg_loader_options *options)
 {
-    const size_t B = options->batch_size;
+    const size_t B = tg_loader_share(options);
     size_t total = 0;
     bool fits = add_block(B, image_floats(&options->preprocess), sizeof(float), &total) &&
                 (!options->has_teacher ||
@@ -40,7 +40,7 @@ size_t tg_slot_bytes(const tg_loader_options *options)
 
 tg_status tg_slot_init(tg_slot *slot, const tg_loader_options *options, tg_arena *arena)
 {
-    const size_t B = options->batch_size;
+    const size_t B = tg_loader_share(options);
     tg_batch *batch = &slot->batch;
     *slot = (tg_slot){0};
     batch->image =
@@ -61,17 +61,21 @@ tg_status tg_slot_init(tg_slot *slot, const tg_loader_options *options, tg_arena
     return TG_OK;
 }
 
-void tg_slot_begin(tg_slot *slot, uint64_t first, size_t planned)
+void tg_slot_begin(tg_slot *slot, const tg_loader_options *options, uint64_t first, size_t nominal)
 {
-    slot->state = TG_SLOT_FILLING;
+    const tg_deal deal = tg_deal_make(options, nominal);
+    const size_t planned = deal.count;
+    slot->state = planned > 0 ? TG_SLOT_FILLING : TG_SLOT_READY;
     slot->first = first;
+    slot->nominal = nominal;
+    slot->deal = deal;
     slot->planned = planned;
     slot->claimed = slot->finished = 0;
     slot->error = TG_OK;
     memset(slot->bad, 0, planned * sizeof *slot->bad);
     slot->batch.count = planned;
     slot->batch.skipped = 0;
-    slot->batch.position = first + planned;
+    slot->batch.position = first + nominal;
 }
 
 void tg_slot_fail(tg_slot *slot, size_t at, tg_status status, const char *message)
@@ -83,10 +87,10 @@ void tg_slot_fail(tg_slot *slot, size_t at, tg_status status, const char *messag
     snprintf(slot->message, TG_ERROR_BYTES, "%s", message);
 }
 
-static void move_image(float *images, size_t floats, size_t from, size_t to)
+static void move_row(float *rows, size_t floats, size_t from, size_t to)
 {
-    if (images)
-        memcpy(images + to * floats, images + from * floats, floats * sizeof *images);
+    if (rows)
+        memcpy(rows + to * floats, rows + from * floats, floats * sizeof *rows);
 }
 
 static void close_gaps(tg_slot *slot, const tg_loader_options *options)
@@ -97,8 +101,9 @@ static void close_gaps(tg_slot *slot, const tg_loader_options *options)
         if (slot->bad[i])
             continue;
         if (kept < i) {
-            move_image(batch->image, image_floats(&options->preprocess), i, kept);
-            move_image(batch->teacher_image, image_floats(&options->teacher_preprocess), i, kept);
+            move_row(batch->image, image_floats(&options->preprocess), i, kept);
+            move_row(batch->teacher_image, image_floats(&options->teacher_preprocess), i, kept);
+            move_row(batch->target, options->num_classes, i, kept);
             batch->label[kept] = batch->label[i];
             batch->sample_index[kept] = batch->sample_index[i];
         }
@@ -116,14 +121,14 @@ void tg_slot_finish(tg_slot *slot, const tg_loader_options *options, uint64_t ep
     const tg_augment *augment = options->train ? &options->augment : &off;
     if (slot->error < 0)
         return;
-    close_gaps(slot, options);
-    tg_mix mix = tg_mix_make(augment, batch->count, own->width_px, own->height_px, options->seed,
+    tg_mix mix = tg_mix_make(augment, slot->nominal, own->width_px, own->height_px, options->seed,
                              epoch, slot->first / options->batch_size);
-    tg_mix_images(&mix, batch->count, own->width_px, own->height_px, batch->image);
+    tg_mix_images(&mix, slot->bad, slot->planned, own->width_px, own->height_px, batch->image);
     if (batch->teacher_image)
-        tg_mix_images(&mix, batch->count, teacher->width_px, teacher->height_px,
+        tg_mix_images(&mix, slot->bad, slot->planned, teacher->width_px, teacher->height_px,
                       batch->teacher_image);
     if (batch->target)
-        tg_mix_targets(&mix, batch->label, batch->count, options->num_classes, augment->smoothing,
-                       batch->target);
+        tg_mix_targets(&mix, slot->bad, batch->label, slot->planned, options->num_classes,
+                       augment->smoothing, batch->target);
+    close_gaps(slot, options);
 }

@@ -217,7 +217,7 @@ static void targets_by_hand(void **state)
     const int32_t labels[3] = {2, 5, 7};
     float target[30], want[30];
     tg_mix mix = {.on = true, .lambda = 0.3};
-    tg_mix_targets(&mix, labels, 3, 10, 0.1, target);
+    tg_mix_targets(&mix, NULL, labels, 3, 10, 0.1, target);
     for (int i = 0; i < 30; i++)
         want[i] = 0.01f;
     want[2] = 0.01f + 0.27f;
@@ -253,8 +253,8 @@ static void mixing(void **state)
         for (size_t i = 0; i < n * N; i++)
             images[i] = pixel(i / N, i % N);
         tg_mix mix = tg_mix_make(&augment, n, S, S, 9, 2, batch);
-        tg_mix_images(&mix, n, S, S, images);
-        tg_mix_targets(&mix, labels, n, K, augment.smoothing, targets);
+        tg_mix_images(&mix, NULL, n, S, S, images);
+        tg_mix_targets(&mix, NULL, labels, n, K, augment.smoothing, targets);
         assert_int_equal(mix.on, n > 1);
         for (size_t i = 0; i < n; i++) {
             double sum = 0;
