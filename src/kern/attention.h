@@ -12,6 +12,9 @@
  * Memory     scratch comes from the device, per thread, grown on first use of a shape.
  * Accuracy   softmax, sums and delta in fp32. fp32: 1e-5 relative to max |v|; bf16: P and dS are
  *            rounded to bf16 before their products (as PyTorch's fused kernels do).
+ * Overflow   A query row with a product q k that is not finite in fp32, or whose largest score is
+ *            beyond TG_ATTENTION_FARTHEST, gets NaN in o and lse, and backward NaN in its dq and in
+ *            the dk and dv that it reaches: an answer that overflows is no answer.
  */
 #ifndef TG_KERN_ATTENTION_H
 #define TG_KERN_ATTENTION_H
@@ -20,6 +23,9 @@
 #include "tensor/dtype.h"
 
 #include <stddef.h>
+
+/* In units of log 2. From here on the rounding of a score alone changes its weight by 4 % and more. */
+#define TG_ATTENTION_FARTHEST 1048576.0f
 
 typedef struct tg_attention_shape {
     size_t B, T, H, D;

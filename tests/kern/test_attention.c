@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "kern/kern.h"
+#include "kern/ref/ref.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -374,6 +375,74 @@ static void not_a_number_stays_one(void **state)
     tg_stream_close(stream);
 }
 
+enum { FAR_T = 70, FAR_D = 64, FAR_ROW = 37, FAR_KEY = 11 };
+
+static float number_at(const array *a, tg_dtype dtype, size_t i)
+{
+    return dtype == TG_BF16 ? tg_f32_from_bf16(a->bf16[GUARD + i]) : a->f32[GUARD + i];
+}
+
+/* Row FAR_ROW has no answer, and, unless a key is huge for all of them, each other row has one. */
+static void check_far_row(const attention_case *c, bool only, const char *where)
+{
+    const tg_attention_shape *s = &c->shape;
+    for (size_t t = 0; t < FAR_T; t++)
+        for (size_t d = 0; d < FAR_D; d++) {
+            float o = number_at(&c->o, s->dtype, o_at(s, 0, t, 0) + d);
+            float dq = number_at(&c->dqkv, s->dtype, packed(s, 0, t, 0, 0) + d);
+            float lse = c->lse.f32[GUARD + t];
+            const bool far = t == FAR_ROW;
+            if ((far || only) && (isnan(o) != far || isnan(lse) != far || isnan(dq) != far))
+                fail_msg("%s: o[%zu][%zu] %g, lse %g, dq %g", where, t, d, o, lse, dq);
+        }
+}
+
+/* q of FAR_ROW is `factor` times as large; 0: all ones, against a key of minus the largest numbers. */
+static void overflow_at(tg_cpu_level level, tg_dtype dtype, double factor)
+{
+    const tg_attention_shape s = {
+        .B = 1, .T = FAR_T, .H = 1, .D = FAR_D, .T_q = FAR_T, .scale = 0.125f, .dtype = dtype};
+    attention_case c;
+    tg_stream *stream;
+    case_new(&c, &s, 1);
+    for (size_t d = 0; d < FAR_D; d++) {
+        double *q = &c.qkv.value[packed(&s, 0, FAR_ROW, 0, 0) + d];
+        *q = factor != 0 ? factor * *q : 1;
+        if (factor == 0)
+            c.qkv.value[packed(&s, 0, FAR_KEY, 1, 0) + d] = -3e38;
+    }
+    array_publish(&c.qkv, dtype);
+    assert_ok(tg_stream_open_cpu(2, level, &stream));
+    char where[80];
+    snprintf(where, sizeof where, "%s, %s, factor %g", tg_cpu_level_name(level),
+             tg_dtype_name(dtype), factor);
+    run_forward(&c, stream, true);
+    run_backward(&c, stream);
+    check_far_row(&c, factor != 0, where);
+    void *qkv = array_data(&c.qkv, dtype), *o = array_data(&c.o, dtype);
+    float *lse = c.lse.f32 + GUARD;
+    assert_ok(tg_ref_attention_forward(NULL, &s, qkv, o, lse));
+    assert_ok(tg_ref_attention_backward(NULL, &s, qkv, o, lse, array_data(&c.d_o, dtype),
+                                        array_data(&c.dqkv, dtype)));
+    check_far_row(&c, factor != 0, "reference");
+    case_free(&c);
+    tg_stream_close(stream);
+}
+
+/* At every level and in the reference, from scores that fp32 holds but cannot weigh to those that it
+ * does not hold. */
+static void overflow_is_no_answer(void **state)
+{
+    (void)state;
+    static const double factors[] = {1e9, -1e9, 1e15, -1e20, 1e30, 1e37, 0};
+    for (int level = (int)tg_cpu_level_detect(); level >= 0; level--)
+        for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
+            overflow_at((tg_cpu_level)level, TG_F32, factors[i]);
+            if (level >= TG_CPU_AVX512_BF16)
+                overflow_at((tg_cpu_level)level, TG_BF16, factors[i]);
+        }
+}
+
 static void empty_shapes_do_nothing(void **state)
 {
     (void)state;
@@ -395,6 +464,7 @@ int main(void)
         cmocka_unit_test(every_level),
         cmocka_unit_test(threads_do_not_matter),
         cmocka_unit_test(not_a_number_stays_one),
+        cmocka_unit_test(overflow_is_no_answer),
         cmocka_unit_test(empty_shapes_do_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

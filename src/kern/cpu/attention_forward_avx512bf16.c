@@ -1,6 +1,8 @@
+#include "kern/attention.h"
 #include "kern/cpu/attention_avx512bf16.h"
 #include "kern/cpu/attention_bf16.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Query rows handled together: two rows of tiles. */
@@ -41,18 +43,26 @@ size_t tg_attention_bf16_forward_bytes(size_t T, size_t D)
     return layout(T, D, NULL, &unused);
 }
 
-/* Largest score of the row; the columns from T on do not count. */
+/* Largest score of the row; the columns from T on do not count. NaN when the least is infinite; other
+ * scores that are not finite show in the row's sum. */
 static float row_max(const float *s, size_t T)
 {
     const __m512 none = _mm512_set1_ps(-__builtin_inff());
-    __m512 a = none, b = none;
+    __m512 a = none, b = none, least = _mm512_setzero_ps();
     size_t t = 0;
     for (; t + 32 <= T; t += 32) {
-        a = _mm512_max_ps(a, _mm512_load_ps(s + t));
-        b = _mm512_max_ps(b, _mm512_load_ps(s + t + 16));
+        __m512 s0 = _mm512_load_ps(s + t), s1 = _mm512_load_ps(s + t + 16);
+        a = _mm512_max_ps(a, s0);
+        b = _mm512_max_ps(b, s1);
+        least = _mm512_min_ps(least, _mm512_min_ps(s0, s1));
     }
-    for (; t < T; t += 16)
-        a = _mm512_max_ps(a, _mm512_mask_loadu_ps(none, tg_lanes(T - t), s + t));
+    for (; t < T; t += 16) {
+        __mmask16 mask = tg_lanes(T - t);
+        a = _mm512_max_ps(a, _mm512_mask_loadu_ps(none, mask, s + t));
+        least = _mm512_min_ps(least, _mm512_maskz_loadu_ps(mask, s + t));
+    }
+    if (isinf(_mm512_reduce_min_ps(least)))
+        return NAN;
     return _mm512_reduce_max_ps(_mm512_max_ps(a, b));
 }
 
@@ -100,8 +110,10 @@ static void softmax_and_product(const buffers *x, const tg_attention_head *head,
                                 const tg_attention_bf16 *level)
 {
     const float factor = head->scale * TG_LOG2E;
-    for (size_t r = 0; r < rows; r++)
-        x->max[r] = factor * row_max(x->s + r * x->lds, head->T);
+    for (size_t r = 0; r < rows; r++) {
+        float max = factor * row_max(x->s + r * x->lds, head->T);
+        x->max[r] = fabsf(max) <= TG_ATTENTION_FARTHEST ? max : NAN;
+    }
     for (size_t r = rows; r % 16; r++)
         x->max[r] = 0;
     const tg_attention_weights w = {.rows = rows,

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "kern/ref/element.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -62,9 +63,12 @@ static double forward_row(const tg_attention_shape *s, size_t b, size_t h, size_
 {
     double max = -INFINITY, sum = 0;
     for (size_t k = 0; k < s->T; k++) {
-        p[k] = s->scale * dot(s, qkv, packed(s, b, t, Q, h), qkv, packed(s, b, k, K, h));
+        double product = dot(s, qkv, packed(s, b, t, Q, h), qkv, packed(s, b, k, K, h));
+        p[k] = fabs(product) <= FLT_MAX ? s->scale * product : NAN;
         max = fmax(max, p[k]);
     }
+    if (!(fabs(max) <= TG_ATTENTION_FARTHEST * M_LN2))
+        max = NAN;
     for (size_t k = 0; k < s->T; k++) {
         double e = exp(p[k] - max);
         sum += e;
