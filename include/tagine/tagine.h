@@ -12,11 +12,16 @@
  * Errors   Every call that can fail returns a tagine_status; outputs are written only on TAGINE_OK.
  *          tagine_error() has one line that says what, where and why. Nothing is ever printed, and
  *          the process is never ended.
+ *          A NULL argument is TAGINE_USAGE unless it is said to be allowed.
  * Memory   A predictor owns everything it hands out; names live until it is closed.
  * Threads  One thread at a time per predictor; several predictors may work at once. tagine_error()
  *          belongs to the calling thread. Every call leaves its thread's floating-point environment
- *          (rounding, exception masks and flags, subnormals) and the size of its OpenMP team as it
- *          found them; the team's other threads compute with subnormals taken for zero from then on.
+ *          (rounding, exception masks and flags, subnormals) and its OpenMP settings (size of the
+ *          team, dynamic, nesting) as it found them; the team's other threads compute with
+ *          subnormals taken for zero from then on.
+ * fork     Threads are not copied by fork: where a predictor of two threads or more was opened before,
+ *          the same thread of the new process can only close it, and open none of its own; both are
+ *          TAGINE_USAGE. Fork first, then open. The same holds, undetected, for OpenMP of your own.
  */
 #ifndef TAGINE_TAGINE_H
 #define TAGINE_TAGINE_H
@@ -56,12 +61,12 @@ tagine_status tagine_predictor_open(const char *model, const tagine_options *opt
 /* Accepts NULL. */
 void tagine_predictor_close(tagine_predictor *predictor);
 
-/* Classes of the model, and the name of one; NULL when class_index is too large. */
+/* Classes of the model, 0 for NULL, and the name of one; NULL when class_index is too large. */
 size_t tagine_class_count(const tagine_predictor *predictor);
 const char *tagine_class_name(const tagine_predictor *predictor, size_t class_index);
 
 /* The `top` best classes of a photo (JPEG, PNG, WebP, HEIF by content), best first; *out_count is
- * fewer when the model has fewer classes. `out` has room for `top`. */
+ * fewer when the model has fewer classes. `out` has room for `top`, and may be NULL when that is 0. */
 tagine_status tagine_predict_file(tagine_predictor *predictor, const char *path, size_t top,
                                   tagine_prediction *out, size_t *out_count);
 tagine_status tagine_predict_bytes(tagine_predictor *predictor, const void *bytes,

@@ -59,7 +59,8 @@ tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out) TG_
  * refuses that many threads of the default stack size: found by starting them, once for each host,
  * because the OpenMP runtime would end the process; and when the runtime gives a smaller team
  * (OMP_THREAD_LIMIT): products divided for more threads than there are would be wrong. OMP_DYNAMIC
- * and OMP_MAX_ACTIVE_LEVELS are overruled. */
+ * and OMP_MAX_ACTIVE_LEVELS are overruled. TG_ERROR_USAGE in a process forked from one where this
+ * thread had a team: it would wait for ever for threads that fork does not copy. */
 tg_status tg_stream_adopt(tg_stream *stream) TG_MUST_CHECK;
 void tg_stream_close(tg_stream *stream);
 

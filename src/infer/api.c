@@ -26,8 +26,8 @@ static int share_of_cores(void)
 static tg_status open_predictor(const char *model, const tagine_options *options,
                                 tagine_predictor *predictor)
 {
-    if (!model || (options && options->threads < 0))
-        return tg_fail(TG_ERROR_USAGE, "a model and a thread count of 0 or more are needed");
+    if (options && options->threads < 0)
+        return tg_fail(TG_ERROR_USAGE, "%d threads: 0 or more are needed", options->threads);
     int threads = options ? options->threads : 0;
     const tg_engine_options engine = {.model = model,
                                       .threads = threads ? threads : share_of_cores(),
@@ -47,6 +47,8 @@ static tg_status open_predictor(const char *model, const tagine_options *options
 tagine_status tagine_predictor_open(const char *model, const tagine_options *options,
                                     tagine_predictor **out)
 {
+    if (!model || !out)
+        return public_status(tg_fail(TG_ERROR_USAGE, "%s is NULL", model ? "out" : "model"));
     tagine_predictor *predictor = calloc(1, sizeof *predictor);
     if (!predictor)
         return public_status(tg_fail(TG_ERROR_MACHINE, "out of memory"));
@@ -74,7 +76,7 @@ void tagine_predictor_close(tagine_predictor *predictor)
 
 size_t tagine_class_count(const tagine_predictor *predictor)
 {
-    return tg_engine_info(predictor->engine)->config.num_classes;
+    return predictor ? tg_engine_info(predictor->engine)->config.num_classes : 0;
 }
 
 const char *tagine_class_name(const tagine_predictor *predictor, size_t class_index)
@@ -105,12 +107,27 @@ static tg_status answer(tagine_predictor *predictor, size_t top, tagine_predicti
     return TG_OK;
 }
 
+static tg_status check_request(const tagine_predictor *predictor, const void *photo,
+                               const char *photo_name, size_t top, const tagine_prediction *out,
+                               const size_t *out_count)
+{
+    const char *missing = !predictor        ? "predictor"
+                          : !photo          ? photo_name
+                          : !out && top > 0 ? "out"
+                          : !out_count      ? "out_count"
+                                            : NULL;
+    return missing ? tg_fail(TG_ERROR_USAGE, "%s is NULL", missing) : TG_OK;
+}
+
 tagine_status tagine_predict_file(tagine_predictor *predictor, const char *path, size_t top,
                                   tagine_prediction *out, size_t *out_count)
 {
+    tg_status status = check_request(predictor, path, "path", top, out, out_count);
+    if (status < 0)
+        return public_status(status);
     tg_caller_mode caller;
     tg_caller_mode_enter(&caller);
-    tg_status status = tg_engine_prepare_file(predictor->engine, 0, path, NULL);
+    status = tg_engine_prepare_file(predictor->engine, 0, path, NULL);
     if (status == TG_OK)
         status = answer(predictor, top, out, out_count);
     tg_caller_mode_leave(&caller);
@@ -121,9 +138,12 @@ tagine_status tagine_predict_bytes(tagine_predictor *predictor, const void *byte
                                    size_t byte_count, size_t top, tagine_prediction *out,
                                    size_t *out_count)
 {
+    tg_status status = check_request(predictor, bytes, "bytes", top, out, out_count);
+    if (status < 0)
+        return public_status(status);
     tg_caller_mode caller;
     tg_caller_mode_enter(&caller);
-    tg_status status = tg_engine_prepare_bytes(predictor->engine, 0, bytes, byte_count, NULL);
+    status = tg_engine_prepare_bytes(predictor->engine, 0, bytes, byte_count, NULL);
     if (status == TG_OK)
         status = answer(predictor, top, out, out_count);
     tg_caller_mode_leave(&caller);

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
@@ -107,11 +109,79 @@ static void test_answers_do_not_depend_on_the_caller(void **state)
     tagine_predictor_close(predictor);
 }
 
+static void test_null_is_wrong_usage(void **state)
+{
+    (void)state;
+    tagine_predictor *predictor = NULL;
+    tagine_prediction best[1];
+    size_t count = 77;
+    assert_int_equal(tagine_predictor_open(NULL, NULL, &predictor), TAGINE_USAGE);
+    assert_string_equal(tagine_error(), "model is NULL");
+    assert_null(predictor);
+    assert_int_equal(tagine_predictor_open(model, NULL, NULL), TAGINE_USAGE);
+    assert_string_equal(tagine_error(), "out is NULL");
+    assert_int_equal(tagine_class_count(NULL), 0);
+    assert_null(tagine_class_name(NULL, 0));
+    assert_int_equal(tagine_predict_file(NULL, photo, 1, best, &count), TAGINE_USAGE);
+    assert_int_equal(tagine_predict_bytes(NULL, "x", 1, 1, best, &count), TAGINE_USAGE);
+    assert_string_equal(tagine_error(), "predictor is NULL");
+    assert_int_equal(tagine_predictor_open(model, NULL, &predictor), TAGINE_OK);
+    assert_int_equal(tagine_predict_file(predictor, NULL, 1, best, &count), TAGINE_USAGE);
+    assert_string_equal(tagine_error(), "path is NULL");
+    assert_int_equal(tagine_predict_bytes(predictor, NULL, 0, 1, best, &count), TAGINE_USAGE);
+    assert_string_equal(tagine_error(), "bytes is NULL");
+    assert_int_equal(tagine_predict_file(predictor, photo, 1, NULL, &count), TAGINE_USAGE);
+    assert_string_equal(tagine_error(), "out is NULL");
+    assert_int_equal(tagine_predict_file(predictor, photo, 1, best, NULL), TAGINE_USAGE);
+    assert_string_equal(tagine_error(), "out_count is NULL");
+    assert_int_equal(count, 77);
+    assert_int_equal(tagine_predict_file(predictor, photo, 0, NULL, &count), TAGINE_OK);
+    assert_int_equal(count, 0);
+    tagine_predictor_close(predictor);
+}
+
+/* Exits with the number of calls that were refused as they should. */
+static void use_in_child(tagine_predictor *predictor)
+{
+    const tagine_options two = {.threads = 2};
+    tagine_predictor *own = NULL;
+    tagine_prediction best[1];
+    size_t count;
+    alarm(20);
+    int refused = tagine_predict_file(predictor, photo, 1, best, &count) == TAGINE_USAGE &&
+                  strstr(tagine_error(), "fork");
+    refused += tagine_predictor_open(model, &two, &own) == TAGINE_USAGE && !own;
+    tagine_predictor_close(predictor);
+    _exit(refused);
+}
+
+static void test_fork_is_noticed(void **state)
+{
+    (void)state;
+    tagine_predictor *predictor;
+    tagine_prediction best[1];
+    size_t count;
+    int end;
+    assert_int_equal(tagine_predictor_open(model, &(tagine_options){.threads = 2}, &predictor),
+                     TAGINE_OK);
+    assert_int_equal(tagine_predict_file(predictor, photo, 1, best, &count), TAGINE_OK);
+    pid_t child = fork();
+    if (child == 0)
+        use_in_child(predictor);
+    assert_int_equal(waitpid(child, &end, 0), child);
+    assert_true(WIFEXITED(end));
+    assert_int_equal(WEXITSTATUS(end), 2);
+    assert_int_equal(tagine_predict_file(predictor, photo, 1, best, &count), TAGINE_OK);
+    tagine_predictor_close(predictor);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_caller_is_left_alone),
         cmocka_unit_test(test_answers_do_not_depend_on_the_caller),
+        cmocka_unit_test(test_null_is_wrong_usage),
+        cmocka_unit_test(test_fork_is_noticed),
     };
     return cmocka_run_group_tests(tests, write_fixtures, NULL);
 }

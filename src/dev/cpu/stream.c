@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
@@ -20,6 +21,7 @@ static int cap_fixed = -1;
 
 /* The largest team that this thread has had; OpenMP keeps its threads for it. */
 static _Thread_local int team_tried = 1;
+static _Thread_local pid_t team_process; /* that has them: a forked one has not */
 
 tg_status tg_dnnl_status(dnnl_status_t status, const char *what)
 {
@@ -158,6 +160,11 @@ static tg_status try_threads(int threads)
 tg_status tg_stream_adopt(tg_stream *stream)
 {
     bool first = stream->threads > team_tried;
+    if (team_tried > 1 && team_process != getpid())
+        return tg_fail(TG_ERROR_USAGE,
+                       "this process was forked from one that had already started compute threads, "
+                       "and fork does not copy those: open the model after fork only, or let the "
+                       "new process exec");
     if (first)
         TG_TRY(try_threads(stream->threads));
     if (first || stream->host != &team_tried) {
@@ -165,6 +172,7 @@ tg_status tg_stream_adopt(tg_stream *stream)
         tg_stream_enter(stream);
         TG_TRY(start_team(stream->threads));
         team_tried = first ? stream->threads : team_tried;
+        team_process = getpid();
         stream->host = &team_tried;
     }
     return TG_OK;
