@@ -12,6 +12,7 @@
  *   TG_OPTION_CHOICE  int               --opt adamw (index into choices)     opt: adamw
  *   TG_OPTION_DOUBLES tg_option_doubles --mean 0.5 0.5 0.5, --mean 0.5,0.5   mean: [0.5, 0.5, 0.5]
  *
+ * One letter stands behind one dash: -j 4, -j4; switches also together: -qv.
  * Names may be written with '_' for '-'. "--" ends the options. An option given twice takes the
  * last value. A value that itself begins with "--" is written --name=VALUE. The command line wins
  * over the file wherever --config stands. Numbers are read under the C locale. An INT with flag

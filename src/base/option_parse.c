@@ -99,6 +99,21 @@ static tg_status take_positional(tg_options *options, const char *argument)
     return TG_OK;
 }
 
+/* "-q", "-j4", and several switches as one argument: "-qv". */
+static tg_status take_letters(tg_options *options, int count, const char *const *argv, int *at)
+{
+    const char *argument = argv[*at];
+    for (const char *letter = argument + 1; *letter; letter++) {
+        tg_option_entry *entry = find_letter(options, *letter);
+        if (!entry)
+            return unknown_option(options, argument);
+        if (entry->option->type != TG_OPTION_BOOL)
+            return take_value(options, entry, letter[1] ? letter + 1 : NULL, count, argv, at);
+        TG_TRY(take_value(options, entry, NULL, count, argv, at));
+    }
+    return TG_OK;
+}
+
 tg_status tg_options_parse_arguments(tg_options *options, int count, const char *const *argv)
 {
     bool ended = false;
@@ -111,10 +126,7 @@ tg_status tg_options_parse_arguments(tg_options *options, int count, const char 
         } else if (argument[1] == '-') {
             TG_TRY(take_long(options, count, argv, &at));
         } else {
-            tg_option_entry *entry = find_letter(options, argument[1]);
-            if (!entry)
-                return unknown_option(options, argument);
-            TG_TRY(take_value(options, entry, argument[2] ? argument + 2 : NULL, count, argv, &at));
+            TG_TRY(take_letters(options, count, argv, &at));
         }
     }
     return TG_OK;

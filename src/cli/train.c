@@ -196,6 +196,20 @@ static void print_result(const char *path, const tg_train_result *r, tg_text *ou
     tg_text_append_format(out, "model: %s/model\n", path);
 }
 
+/* Before the run directory is made: typing mistakes leave nothing behind. */
+static tg_status check_data(const tg_data_choice *choice)
+{
+    const char *ignored;
+    if (!choice->data)
+        return tg_fail(TG_ERROR_USAGE, "--data is missing: the folder with the photos");
+    return tg_data_choice_train_split(choice, &ignored);
+}
+
+static tg_status present(void *user)
+{
+    return tg_run_dir_check(&((session *)user)->dir);
+}
+
 static tg_status run_resolved(const tg_invocation *invocation, const tg_train_options *options)
 {
     const char *path = options->output.output;
@@ -206,7 +220,9 @@ static tg_status run_resolved(const tg_invocation *invocation, const tg_train_op
                                   .step = show_step,
                                   .evaluation = show_evaluation,
                                   .evaluating = show_evaluating,
+                                  .present = present,
                                   .stop = stop_wanted};
+    TG_TRY(check_data(&options->data));
     tg_status status = open_session(path, &s);
     if (status == TG_OK)
         status = tg_train_job_run(options, path, &watch, &result);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const FOLDERS[] = {"log", "system", "trace", "checkpoints"};
@@ -142,6 +143,26 @@ void tg_run_dir_close(tg_run_dir *dir)
         close(dir->lock_fd);
     free(dir->path);
     *dir = (tg_run_dir){.lock_fd = -1};
+}
+
+tg_status tg_run_dir_check(const tg_run_dir *dir)
+{
+    struct stat held, there;
+    char *path = tg_run_dir_path(dir, "lock");
+    if (!path)
+        return no_memory(dir->path);
+    int rc = stat(path, &there);
+    free(path);
+    if (rc < 0)
+        return errno == ENOENT || errno == ENOTDIR ? TG_END : TG_OK; /* unreadable is not gone */
+    if (fstat(dir->lock_fd, &held) < 0 ||
+        (held.st_dev == there.st_dev && held.st_ino == there.st_ino))
+        return TG_OK;
+    return tg_fail(
+        TG_ERROR_MACHINE,
+        "%s: the run directory was removed while the run was going, and another has taken "
+        "its name; nothing more is written",
+        dir->path);
 }
 
 static tg_status write_named(const tg_run_dir *dir, const char *name, const char *bytes,

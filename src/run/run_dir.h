@@ -25,6 +25,10 @@ tg_status tg_run_dir_open(const char *path, tg_run_dir *out) TG_MUST_CHECK;
 /* Gives the lock back. */
 void tg_run_dir_close(tg_run_dir *dir);
 
+/* Whether PATH is still the directory that was opened: TG_OK; TG_END when nothing is there, or nothing with
+ * a lock; TG_ERROR_MACHINE when another one has taken its name. */
+tg_status tg_run_dir_check(const tg_run_dir *dir) TG_MUST_CHECK;
+
 /* "PATH/name", from malloc; NULL when memory is short. */
 char *tg_run_dir_path(const tg_run_dir *dir, const char *name);
 

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "ckpt/state_list.h"
+#include "os/document.h"
 #include "os/file.h"
 
 #include <math.h>
@@ -81,6 +82,27 @@ static tg_status refuse_lone_model(const tg_job *job)
                    "%s holds a model, and no checkpoint to go on from: a start would replace it; "
                    "give another --output, or move the model away",
                    job->run_path);
+}
+
+/* Whether the folder's own record is of a run that was killed or failed: the model in it is then that run's
+ * and worth no more than its checkpoints would be, and a job that is started again by itself goes on. */
+static bool ended_badly(const tg_job *job)
+{
+    char *path = tg_path_join(job->run_path, "run.json");
+    tg_json json;
+    tg_json_node root, code;
+    int64_t value = 0;
+    bool bad = false;
+    if (path && tg_file_exists(path) && tg_json_read(path, &json) == TG_OK) {
+        root = tg_json_root(&json);
+        bad = tg_json_find(&root, "exit", &code) &&
+              (tg_json_node_kind(&code) == TG_JSON_NULL ||
+               (tg_json_as_int(&code, &value) == TG_OK && value != 0));
+        tg_json_done(&json);
+    }
+    tg_error_clear();
+    free(path);
+    return bad;
 }
 
 /* A fresh start beside what an earlier run left would make two runs in one folder: a later --resume auto
@@ -185,7 +207,8 @@ tg_status tg_job_resume(tg_job *job)
     double score;
     tg_status status = tg_checkpoint_load(&options, o->resume, &tensors, &state, &score);
     if (status == TG_END) {
-        TG_TRY(refuse_lone_model(job));
+        if (!ended_badly(job))
+            TG_TRY(refuse_lone_model(job));
         tg_log_info("nothing to resume in %s: a fresh start", job->checkpoint_folder);
         return TG_OK;
     }

@@ -5,6 +5,7 @@
 #include "ckpt/state.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/folder.h"
 #include "os/memory.h"
 
 #include <math.h>
@@ -20,16 +21,39 @@ typedef struct window {
     double rate;       /* images/s, smoothed; 0: none yet */
 } window;
 
+/* TG_END: the run's folder was removed, and is there again, empty, for what can be saved. */
+static tg_status check_folder(const tg_job *job)
+{
+    tg_status status = job->watch->present ? job->watch->present(job->watch->user) : TG_OK;
+    if (status == TG_END)
+        TG_TRY(tg_folder_make(job->run_path));
+    return status;
+}
+
+static tg_status leave_removed(tg_job *job)
+{
+    return tg_fail(
+        TG_ERROR_MACHINE,
+        "%s was removed while the run was going, with its records and the checkpoints so "
+        "far; the state after %lld updates is saved in a new folder of that name, and "
+        "--resume auto goes on",
+        job->run_path, (long long)job->state.updates);
+}
+
 /* A checkpoint that cannot be written costs nothing but itself: training goes on. */
 static tg_status save(tg_job *job, double score, bool best, bool must)
 {
     const tg_checkpoint_options options = {job->checkpoint_folder,
                                            job->options->output.checkpoint_hist};
     const tg_train_tensors tensors = tg_job_tensors(job);
+    tg_status folder = check_folder(job);
+    TG_TRY(folder);
     job->state.applied = job->optimizer.updates;
     tg_status status = tg_checkpoint_save(&options, &job->state, &tensors, score, best);
     job->saved = status == TG_OK;
-    if (status == TG_OK || must)
+    if (status == TG_OK && folder == TG_END)
+        return leave_removed(job);
+    if (status == TG_OK || must || folder == TG_END)
         return status;
     tg_log_warning("checkpoint after %lld updates was not saved: %s (older ones are untouched)",
                    (long long)job->state.updates, tg_error_message());
@@ -135,6 +159,8 @@ static bool enough(const tg_job *job)
 static tg_status run_epoch(tg_job *job)
 {
     window w = {.begin_ns = tg_clock_ns()};
+    const bool whole = job->state.position == 0;
+    const uint64_t images_before = job->images_done;
     int64_t accumulation = job->options->recipe.grad_accum_steps;
     w.step =
         (int64_t)(job->state.position / (uint64_t)job->options->recipe.batch_size) / accumulation;
@@ -163,6 +189,11 @@ static tg_status run_epoch(tg_job *job)
     }
     if (w.batches)
         TG_TRY(end_window(job, &w));
+    if (whole && job->images_done == images_before)
+        return tg_fail(TG_ERROR_INPUT,
+                       "none of the %zu training photos of epoch %lld could be read, the log names "
+                       "them",
+                       job->train.count, (long long)job->state.epoch + 1);
     return TG_END;
 }
 
@@ -226,6 +257,10 @@ static tg_status finish_epoch(tg_job *job, bool last, bool *out_scored)
         TG_TRY(evaluate_epoch(job, &e));
     *out_scored = true;
     double score = e.not_finite ? NAN : e.top1; /* NaN is never the best */
+    tg_status folder = check_folder(job);
+    TG_TRY(folder);
+    if (folder == TG_END)
+        return save(job, score, false, true);
     if (tg_state_is_better(score, job->state.best_score))
         TG_TRY(keep_best(job, &e, last, &best));
     return save(job, score, best, last);

@@ -32,6 +32,11 @@ expect 2 "--crop-pct: \"0.0099\" is below 0.01" train --crop-pct 0.0099 --print-
 expect 2 "--crop-pct: \"1.01\" is above the highest allowed, 1" train --crop-pct 1.01 --print-config
 expect 0 "crop-pct: 0.01" train --crop-pct 0.01 --print-config
 expect 2 "unexpected argument" plan extra
+expect 0 "batch-size: 4" plan -qvb4 --print-config
+grep -qx "quiet: true" out && grep -qx "verbose: true" out || fault "-qv: $(cat out)"
+expect 2 "unknown option -qx" plan -qx
+expect 3 "--data nowhere: there is no such folder" train --data nowhere --output made
+[ ! -e made ] || fault "a start without data made its run directory"
 expect 2 "missing argument" completion
 expect 2 "unknown model" plan --model vit_smal_patch16_224
 expect 3 "absent.yaml" plan --config absent.yaml

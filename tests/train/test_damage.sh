@@ -78,6 +78,47 @@ expect 3 "validation photos could be read" \
     [ $code -eq 4 ] && grep -q "cannot write limited" err
 ) || fault "a file size limit is not exit code 4: $(cat err)"
 
+# a disk that was full before the first checkpoint: the same command, started again, goes on
+# shellcheck disable=SC2086
+expect 0 "model:" "$TAGINE" train $options $shape --output again
+rm -r again/checkpoints
+sed -i 's/"exit":0/"exit":4/' again/run.json
+# shellcheck disable=SC2086
+expect 0 "model:" "$TAGINE" train $options $shape --output again --resume auto
+rm -r again/checkpoints
+# shellcheck disable=SC2086
+expect 2 "holds a model" "$TAGINE" train $options $shape --output again --resume auto
+
+# the run's folder is removed under it: what is left is saved, and the end says so
+removed() { # NAME: trains until the folder NAME is removed after the first checkpoint
+    # shellcheck disable=SC2086
+    "$TAGINE" train $options $shape --epochs 3000 --checkpoint-steps 1 --output "$1" >out 2>err &
+    pid=$!
+    tries=0
+    while [ ! -e "$1/checkpoints/last" ] && [ $tries -lt 600 ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+    mv "$1" "$1.away"
+    [ -z "${2:-}" ] || cp -r "$1.away" "$1"
+    code=0
+    wait $pid || code=$?
+    [ $code -eq 4 ] && grep -q "was removed while the run was going" err ||
+        fault "a removed run directory: exit code $code, $(cat err)"
+}
+removed gone
+[ -e gone/checkpoints/last/state.safetensors ] || fault "nothing was saved: $(ls gone)"
+# shellcheck disable=SC2086
+expect 0 "model:" "$TAGINE" train $options $shape --output gone --resume auto --epochs 3000 --steps 1
+removed taken other
+
+# photos that become unreadable: an epoch without one is an error, not progress
+cp -r photos spoiled
+for photo in spoiled/train/*/*; do echo "no photo" >"$photo"; done
+# shellcheck disable=SC2086
+expect 3 "none of the 24 training photos of epoch 1 could be read" \
+    "$TAGINE" train $options $shape --data spoiled --output spoiled.run --max-bad-share 1
+
 # closed streams: nothing is printed into the files of the run, and the lost result is an error
 # shellcheck disable=SC2086
 "$TAGINE" train $options $shape --output closed <&- >&- 2>&-
