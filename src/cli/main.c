@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { CONFIG_MAX_BYTES = 4 << 20 };
@@ -140,14 +141,30 @@ static tg_status resolve_and_run(const tg_command *command, int count, const cha
     return status;
 }
 
+/* New threads have a stack of that size as well. */
+static tg_status check_stack(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        limit.rlim_cur < TG_DEV_STACK_BYTES)
+        return tg_fail(
+            TG_ERROR_MACHINE,
+            "the stack is limited to %llu KiB: raise the limit (ulimit -s) to %d or more",
+            (unsigned long long)limit.rlim_cur / 1024, TG_DEV_STACK_BYTES / 1024);
+    return TG_OK;
+}
+
 static int run_command(const tg_command *command, int count, const char *const *argv)
 {
     if (wants_help(count, argv))
         return report(command->name, show_help(command));
+    tg_status status = check_stack();
+    if (status < 0)
+        return report(command->name, status);
     void *settings = calloc(1, command->settings_bytes ? command->settings_bytes : 1);
     if (!settings)
         return report(command->name, tg_fail(TG_ERROR_MACHINE, "out of memory"));
-    tg_status status = resolve_and_run(command, count, argv, settings);
+    status = resolve_and_run(command, count, argv, settings);
     free(settings);
     return report(command->name, status);
 }
@@ -188,15 +205,36 @@ static int program_text(bool version)
 
 /* OpenMP threads that wait for one another spin for milliseconds by default. Where loader threads or
  * other jobs want the same cores, that takes the cores from the very thread that is waited for: a
- * training step was measured 6 to 18 times slower on a busy machine. The runtime reads its settings
- * when it is loaded, so the program starts itself again with a short spin, unless told otherwise. */
-static void limit_spinning(char **argv)
+ * training step was measured 6 to 18 times slower on a busy machine. True when something was set. */
+static bool limit_spinning(void)
 {
     if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY") || getenv("KMP_BLOCKTIME"))
+        return false;
+    return setenv("GOMP_SPINCOUNT", "1000", 1) == 0 && setenv("KMP_BLOCKTIME", "0", 1) == 0;
+}
+
+/* Stacks of another size than ulimit -s says, meant for other programs: too small they end this one
+ * with a signal, too large the runtime ends it before it can say why. True when one was set. */
+static bool drop_stack_sizes(void)
+{
+    static const char *const names[] = {"OMP_STACKSIZE", "GOMP_STACKSIZE", "KMP_STACKSIZE"};
+    bool dropped = false;
+    for (size_t i = 0; i < TG_COUNT_OF(names); i++)
+        if (getenv(names[i]))
+            dropped |= unsetenv(names[i]) == 0;
+    return dropped;
+}
+
+/* The OpenMP runtime reads its settings when it is loaded, so the program starts itself again with
+ * those that suit it. */
+static void settle_openmp(char **argv)
+{
+    bool spinning = limit_spinning(), stacks = drop_stack_sizes();
+    if (!spinning && !stacks)
         return;
     char path[4096]; /* by its own name, so that ps and top show it */
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0 || setenv("GOMP_SPINCOUNT", "1000", 1) != 0 || setenv("KMP_BLOCKTIME", "0", 1) != 0)
+    if (n <= 0)
         return;
     path[n] = '\0';
     execv(path, argv); /* returns only when it failed: then all works as before */
@@ -216,7 +254,7 @@ static void occupy_standard_streams(void)
 int main(int argc, char **argv)
 {
     occupy_standard_streams();
-    limit_spinning(argv);
+    settle_openmp(argv);
     const char *const *words = (const char *const *)argv;
     if (argc < 2)
         return report(NULL,

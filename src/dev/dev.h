@@ -49,6 +49,9 @@ tg_cpu_level tg_cpu_level_from_name(const char *name);
 /* What this machine really has (CPUID, operating system support, AMX permission). */
 tg_cpu_level tg_cpu_level_detect(void);
 
+/* The smallest stack of a thread that computes; a training step takes about half of it. */
+enum { TG_DEV_STACK_BYTES = 256 << 10 };
+
 /* Opens a CPU stream of `threads` compute threads (>= 1). `cap` limits the instruction set: the
  * level used is min(cap, detected); it also caps oneDNN, whose cap is global to the process and can
  * only be set before its first primitive (a later different cap is an error). The calling thread is
@@ -59,7 +62,9 @@ tg_status tg_stream_open_cpu(int threads, tg_cpu_level cap, tg_stream **out) TG_
  * refuses that many threads of the default stack size: found by starting them, once for each host,
  * because the OpenMP runtime would end the process; and when the runtime gives a smaller team
  * (OMP_THREAD_LIMIT): products divided for more threads than there are would be wrong. OMP_DYNAMIC
- * and OMP_MAX_ACTIVE_LEVELS are overruled. TG_ERROR_USAGE in a process forked from one where this
+ * and OMP_MAX_ACTIVE_LEVELS are overruled. TG_ERROR_MACHINE also when a thread of the team has a
+ * stack below TG_DEV_STACK_BYTES; one of OMP_STACKSIZE that the machine refuses still ends the
+ * process. TG_ERROR_USAGE in a process forked from one where this
  * thread had a team: it would wait for ever for threads that fork does not copy. */
 tg_status tg_stream_adopt(tg_stream *stream) TG_MUST_CHECK;
 void tg_stream_close(tg_stream *stream);

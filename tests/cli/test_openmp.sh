@@ -28,7 +28,7 @@ answers() {
 answers plain
 [ -s plain.scores ] && [ -s plain.gradients ] || fault "nothing to compare"
 for setting in OMP_DYNAMIC=true OMP_MAX_ACTIVE_LEVELS=0 OMP_NUM_THREADS=1 OMP_PROC_BIND=true OMP_NESTED=true \
-    OMP_SCHEDULE=dynamic OMP_THREAD_LIMIT=3; do
+    OMP_SCHEDULE=dynamic OMP_THREAD_LIMIT=3 OMP_STACKSIZE=16K GOMP_STACKSIZE=16 OMP_STACKSIZE=100G; do
     answers set "$setting"
     cmp -s plain.scores set.scores || fault "other scores under $setting"
     cmp -s plain.gradients set.gradients || fault "other gradients under $setting"
@@ -42,4 +42,11 @@ if [ $code -ne 4 ] || ! grep -q "2 of 3 compute threads: raise or unset OMP_THRE
 fi
 OMP_THREAD_LIMIT=1 "$TAGINE" predict --model model $photo >out 2>err || # fewer by default
     fault "a limit of 1 without --threads: $(cat err)"
+if (ulimit -s 64) 2>/dev/null; then
+    (ulimit -s 64 && exec "$TAGINE" train --data data --initial-checkpoint model --epochs 1 --output run) >out 2>err
+    code=$?
+    if [ $code -ne 4 ] || ! grep -q "limited to 64 KiB: raise the limit (ulimit -s) to 256" err; then
+        fault "a stack of 64 KiB: exit $code: $(cat out err)"
+    fi
+fi
 [ $faults -eq 0 ]

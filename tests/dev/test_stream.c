@@ -9,7 +9,10 @@
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int threads_allowed = -1; /* -1: any number */
 
@@ -143,11 +146,41 @@ static void test_teams_are_as_large_as_asked_for(void **state)
     assert_int_equal(failed, 0);
 }
 
-int main(void)
+/* Run as a process of its own: the runtime reads the size of its threads' stacks when it is loaded. */
+static int open_with_small_stacks(void)
 {
+    tg_stream *stream = NULL;
+    tg_status status = tg_stream_open_cpu(2, TG_CPU_AMX, &stream);
+    return status == TG_ERROR_MACHINE && !stream &&
+                   strstr(tg_error_message(), "a stack of 128 KiB, and 256 are needed")
+               ? 0
+               : 1;
+}
+
+static void test_small_stacks_are_refused(void **state)
+{
+    (void)state;
+    int end;
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("OMP_STACKSIZE", "128K", 1);
+        execl("/proc/self/exe", "test_stream", "small", (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &end, 0), child);
+    assert_true(WIFEXITED(end));
+    assert_int_equal(WEXITSTATUS(end), 0);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1)
+        return open_with_small_stacks();
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads_do_not_start),
                                        cmocka_unit_test(test_another_thread_takes_over),
                                        cmocka_unit_test(test_parts_need_no_full_team),
-                                       cmocka_unit_test(test_teams_are_as_large_as_asked_for)};
+                                       cmocka_unit_test(test_teams_are_as_large_as_asked_for),
+                                       cmocka_unit_test(test_small_stacks_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,13 +78,28 @@ static void set_float_mode(void)
 #endif
 }
 
+/* Of the calling thread; SIZE_MAX when the system does not say. */
+static size_t stack_bytes(void)
+{
+    pthread_attr_t attributes;
+    size_t bytes = SIZE_MAX;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return bytes;
+    if (pthread_attr_getstacksize(&attributes, &bytes) != 0)
+        bytes = SIZE_MAX;
+    pthread_attr_destroy(&attributes);
+    return bytes;
+}
+
 /* Starts the team and gives it our mode. */
 static tg_status start_team(int threads)
 {
     int started = 1;
-#pragma omp parallel num_threads(threads)
+    size_t stack = SIZE_MAX;
+#pragma omp parallel num_threads(threads) reduction(min : stack)
     {
         set_float_mode();
+        stack = stack_bytes();
         if (omp_get_thread_num() == 0)
             started = omp_get_num_threads();
     }
@@ -92,6 +108,11 @@ static tg_status start_team(int threads)
                        "the OpenMP runtime gives %d of %d compute threads: raise or unset "
                        "OMP_THREAD_LIMIT (here %d), or ask for %d --threads",
                        started, threads, omp_get_thread_limit(), started);
+    if (stack < TG_DEV_STACK_BYTES)
+        return tg_fail(TG_ERROR_MACHINE,
+                       "a compute thread has a stack of %zu KiB, and %d are needed: unset "
+                       "OMP_STACKSIZE, or raise ulimit -s",
+                       stack / 1024, TG_DEV_STACK_BYTES / 1024);
     return TG_OK;
 }
 
