@@ -6,9 +6,30 @@
 #   ./demo.sh PHOTO_FOLDER     your own: PHOTO_FOLDER/train and /val with a folder per class, or class
 #                              folders alone (a fifth is then kept for validation)
 #
-# Results lie in runs/demo (or $TAGINE_DEMO_DIR). A second run reuses the build and the pictures.
+# Results lie in runs/demo (or $TAGINE_DEMO_DIR). A second run reuses the build and the pictures; what it
+# trains takes the place of the first's, which stays as NAME.previous until then.
 # $TAGINE_DEMO_SCALE shortens or lengthens the training (1 is a few minutes on 2 cores).
 set -eu
+
+usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
+case ${1:-} in
+-h | --help)
+    usage
+    exit 0
+    ;;
+-*)
+    printf 'demo.sh: no option %s\n\n' "$1" >&2
+    usage >&2
+    exit 2
+    ;;
+esac
+photos=
+if [ $# -gt 0 ]; then
+    photos=$(cd -- "$1" 2>/dev/null && pwd) || {
+        printf 'demo.sh: no folder %s\n' "$1" >&2
+        exit 3
+    }
+fi
 cd "$(dirname "$0")"
 
 scale=${TAGINE_DEMO_SCALE:-1}
@@ -26,17 +47,27 @@ say "1/7 packages"
 scripts/install-dependencies.sh
 
 say "2/7 build"
-if ! { cmake --preset release && cmake --build --preset release --target tagine_program; } \
-    >"${TMPDIR:-/tmp}/tagine-demo-build.$$" 2>&1; then
-    tail -n 40 "${TMPDIR:-/tmp}/tagine-demo-build.$$" >&2
+mkdir -p build
+# One line that counts on a terminal, nothing elsewhere; all of it when it fails.
+show_build() {
+    if [ -t 2 ]; then
+        awk '/^\[/ { printf "\r%-76.76s", $0 > "/dev/stderr" } END { printf "\r%-76s\r", "" > "/dev/stderr" }'
+    else
+        cat >/dev/null
+    fi
+}
+{ { cmake --preset release && cmake --build --preset release --target tagine_program; } 2>&1 ||
+    echo failed >build/demo.failed; } | tee build/demo.log | show_build
+if [ -e build/demo.failed ]; then
+    rm -f build/demo.failed
+    tail -n 40 build/demo.log >&2
     exit 1
 fi
-rm -f "${TMPDIR:-/tmp}/tagine-demo-build.$$"
 
 mkdir -p "$out"
 say "3/7 photos"
-if [ $# -gt 0 ]; then
-    data=$1
+if [ -n "$photos" ]; then
+    data=$photos
     if [ -d "$data/train" ] && [ -d "$data/val" ]; then split=val; else split=0.2; fi
 else
     data=$out/photos
@@ -47,18 +78,22 @@ else
         : >"$data/complete"
     fi
 fi
-"$tagine" data stats --data "$data" --val-split "$split" || true
+"$tagine" data stats --data "$data" --val-split "$split"
 
-common="--data $data --val-split $split --amp --batch-size 64 --workers auto --warmup-epochs 2"
+common="--val-split $split --amp --batch-size 64 --workers auto --warmup-epochs 2"
 shape="--img-size 64 --patch-size 8"
 
-# train NAME COMMAND OPTIONS...: skipped when it is already there
+# train NAME COMMAND OPTIONS...: an earlier NAME is kept as NAME.previous until the new one is done
 train() {
     name=$1 command=$2
     shift 2
-    rm -rf "${out:?}/$name"
+    if [ -d "$out/$name" ]; then
+        rm -rf "${out:?}/$name.previous"
+        mv "$out/$name" "$out/$name.previous"
+    fi
     # shellcheck disable=SC2086
-    "$tagine" "$command" $common $shape --output "$out/$name" "$@" --json >"$out/$name.json"
+    "$tagine" "$command" --data "$data" $common $shape --output "$out/$name" "$@" --json >"$out/$name.json"
+    rm -rf "${out:?}/$name.previous"
 }
 
 teacher_shape="--model vit_tiny_patch16_224 --embed-dim 192 --depth 6 --num-heads 3"

@@ -1,6 +1,7 @@
 /* predict.c - what is on a photo, through libtagine's public interface.
  *
  *   cc predict.c -o predict $(pkg-config --cflags --libs tagine)
+ * (a prefix with blanks: eval "cc predict.c -o predict $(pkg-config --cflags --libs tagine)")
  *   ./predict MODEL PHOTO...
  */
 #include <stdio.h>

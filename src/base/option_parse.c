@@ -23,12 +23,49 @@ static const char *nearest_name(const tg_options *options, const char *word)
     return nearest.best;
 }
 
+/* Names that other programs give to what we have under another name. */
+static const char *known_elsewhere(const char *word)
+{
+    static const struct {
+        const char *theirs, *hint;
+    } names[] = {
+        {"data-dir", "here it is --data"},
+        {"data-path", "here it is --data"},
+        {"learning-rate", "here it is --lr"},
+        {"betas", "here it is --opt-betas"},
+        {"momentum", "AdamW has --opt-betas"},
+        {"train-batch-size", "here it is --batch-size"},
+        {"num-workers", "here it is --workers"},
+        {"num-epochs", "here it is --epochs"},
+        {"output-dir", "here it is --output"},
+        {"pretrained", "nothing is downloaded; --initial-checkpoint FOLDER starts from weights"},
+        {"checkpoint", "here it is --initial-checkpoint (weights) or --resume (a run)"},
+        {"device", "it computes on the CPU; --threads says on how many cores"},
+        {"mixed-precision", "here it is --amp"},
+        {"bf16", "here it is --amp"},
+        {"fp16", "here it is --amp, in bfloat16"},
+        {"label-smoothing", "here it is --smoothing"},
+        {"temperature", "here it is --kd-temperature"},
+        {"teacher-model", "here it is --teacher"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i].theirs, word) == 0)
+            return names[i].hint;
+    return NULL;
+}
+
 static tg_status unknown_option(const tg_options *options, const char *argument)
 {
     char word[64];
     size_t dashes = strspn(argument, "-");
     snprintf(word, sizeof word, "%.*s", (int)strcspn(argument + dashes, "="), argument + dashes);
-    const char *best = nearest_name(options, word);
+    for (char *at = word; *at; at++)
+        if (*at == '_')
+            *at = '-';
+    const char *hint = known_elsewhere(word), *best = nearest_name(options, word);
+    if (hint)
+        return tg_fail(TG_ERROR_USAGE, "unknown option %.*s; %s", (int)strcspn(argument, "="),
+                       argument, hint);
     return tg_fail(TG_ERROR_USAGE, "unknown option %.*s%s%s%s; --help lists all",
                    (int)strcspn(argument, "="), argument, best ? "; did you mean --" : "",
                    best ? best : "", best ? "?" : "");

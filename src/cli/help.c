@@ -18,9 +18,10 @@ void tg_program_help(tg_text *out)
 {
     size_t count;
     const tg_command *const *commands = tg_commands(&count);
-    tg_text_append_string(out, "Usage: tagine COMMAND [OPTION]...\n\n"
-                               "Train and distil vision transformers, and name what is on photos.\n\n"
-                               "Commands:\n");
+    tg_text_append_string(out,
+                          "Usage: tagine COMMAND [OPTION]...\n\n"
+                          "Train and distil vision transformers, and name what is on photos.\n\n"
+                          "Commands:\n");
     for (size_t i = 0; i < count; i++)
         tg_text_append_format(out, "  %-14s %s\n", commands[i]->name, commands[i]->summary);
     tg_text_append_string(out, "\n\"tagine COMMAND --help\" shows a command's options, "

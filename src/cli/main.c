@@ -169,21 +169,57 @@ static int run_command(const tg_command *command, int count, const char *const *
     return report(command->name, status);
 }
 
+/* The commands that begin with the word of a family ("data"), with or without their summaries; nothing
+ * when there is no such family. */
+static void append_family(const char *word, bool summaries, tg_text *out)
+{
+    size_t count, n = strlen(word);
+    const tg_command *const *commands = tg_commands(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(commands[i]->name, word, n) != 0 || commands[i]->name[n] != ' ')
+            continue;
+        if (summaries)
+            tg_text_append_format(out, "  %-14s %s\n", commands[i]->name, commands[i]->summary);
+        else
+            tg_text_append_format(out, "%s%s", out->length ? ", " : "", commands[i]->name);
+    }
+}
+
+/* "tagine data --help": true when it was that. */
+static bool family_help(const char *word, const char *second, int *out_code)
+{
+    tg_text family = {0}, text = {0};
+    bool asked = second && (strcmp(second, "--help") == 0 || strcmp(second, "-h") == 0);
+    append_family(word, true, &family);
+    asked = asked && family.length;
+    if (asked) {
+        tg_text_append_format(&text,
+                              "Usage: tagine %s COMMAND [OPTION]...\n\nCommands:\n%s\n"
+                              "\"tagine %s COMMAND --help\" shows a command's options.\n",
+                              word, tg_text_string(&family), word);
+        *out_code = report(NULL, print_and_free(&text));
+    }
+    tg_text_done(&family);
+    return asked;
+}
+
 /* "data" alone, or "data chekc": the commands that begin with that word. */
 static tg_status unknown_command(const char *word, const char *second)
 {
-    size_t count, used = 0;
-    char joined[128], family[512] = "";
+    size_t count;
+    char joined[128];
+    tg_text family = {0};
     const tg_command *const *commands = tg_commands(&count);
-    size_t n = strlen(word);
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(commands[i]->name, word, n) == 0 && commands[i]->name[n] == ' ' &&
-            used < sizeof family)
-            used += (size_t)snprintf(family + used, sizeof family - used, "%s%s", used ? ", " : "",
-                                     commands[i]->name);
-    if (family[0])
-        return tg_fail(TG_ERROR_USAGE, "\"%s%s%s\" is no command; there are: %s", word,
-                       second ? " " : "", second ? second : "", family);
+    append_family(word, false, &family);
+    if (family.length)
+        (void)tg_fail(TG_ERROR_USAGE, "\"%s%s%s\" is no command; there are: %s", word,
+                      second ? " " : "", second ? second : "", tg_text_string(&family));
+    bool known = family.length;
+    tg_text_done(&family);
+    if (known)
+        return TG_ERROR_USAGE;
+    if (strcmp(word, "version") == 0)
+        return tg_fail(TG_ERROR_USAGE, "\"version\" is no command; \"tagine --version\" shows it");
     snprintf(joined, sizeof joined, "%s", word);
     tg_nearest nearest = {.word = joined};
     for (size_t i = 0; i < count; i++)
@@ -270,6 +306,9 @@ int main(int argc, char **argv)
     if (command)
         return run_command(command, argc - 3, words + 3);
     command = tg_command_find(words[1]);
+    int code;
+    if (!command && family_help(words[1], argc > 2 ? words[2] : NULL, &code))
+        return code;
     if (!command)
         return report(NULL, unknown_command(words[1], argc > 2 ? words[2] : NULL));
     return run_command(command, argc - 2, words + 2);

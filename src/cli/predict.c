@@ -76,6 +76,26 @@ static void append_class(const prediction *p, size_t k, tg_text *out)
             out->data[i] = ' ';
 }
 
+/* Below this score, or with the second so near, what follows about the first would read as a fact. */
+#define SURE_SCORE 0.5
+#define SURE_LEAD 0.15
+
+static void append_doubt(const prediction *p, size_t count, tg_text *out)
+{
+    const size_t K = p->info->config.num_classes;
+    double first = (double)p->scores[p->best[0]];
+    double second = count > 1 ? (double)p->scores[p->best[1]] : 0;
+    if (K < 2 || (first >= SURE_SCORE && first - second >= SURE_LEAD))
+        return;
+    tg_text_append_string(out, "  not sure: it may be ");
+    append_class(p, p->best[0], out);
+    if (count > 1) {
+        tg_text_append_string(out, " or ");
+        append_class(p, p->best[1], out);
+    }
+    tg_text_append_string(out, ", or something else\n");
+}
+
 static void write_text(prediction *p, const char *file, size_t count)
 {
     tg_text *out = &p->text;
@@ -88,6 +108,7 @@ static void write_text(prediction *p, const char *file, size_t count)
     }
     const tg_nutrition_row *row =
         tg_nutrition_find(&p->nutrition, p->info->class_names[p->best[0]]);
+    append_doubt(p, count, out);
     if (!row)
         return;
     tg_text_append_format(out, "\n  %s\n", row->display_name);

@@ -38,14 +38,6 @@ static void show_evaluating(void *user, uint64_t done, uint64_t total)
     tg_console_progress("evaluating", done, total, "");
 }
 
-static void show_evaluation(void *user, const char *what, const tg_evaluation *e)
-{
-    (void)user;
-    if (strcmp(what, "student") == 0)
-        tg_log_info("validation: top-1 %.2f %%  top-5 %.2f %%  loss %.4f  (%llu photos)", e->top1,
-                    e->top5, e->loss, (unsigned long long)e->images);
-}
-
 static int stop_wanted(void *user)
 {
     (void)user;
@@ -63,6 +55,16 @@ typedef struct session {
     const tg_train_options *options;
     bool opened, logging;
 } session;
+
+static void show_evaluation(void *user, const char *what, int64_t epoch, const tg_evaluation *e)
+{
+    const session *s = user;
+    if (strcmp(what, "student") == 0)
+        tg_log_info("epoch %lld/%lld  validation: top-1 %.2f %%  top-5 %.2f %%  loss %.4f  (%llu "
+                    "photos)",
+                    (long long)epoch, (long long)s->options->recipe.epochs, e->top1, e->top5,
+                    e->loss, (unsigned long long)e->images);
+}
 
 static tg_status write_job(const tg_invocation *invocation, const session *s)
 {
@@ -130,6 +132,7 @@ static tg_status open_session(const char *path, session *s)
     TG_TRY(tg_run_log_open(&s->dir, 0, &s->log));
     s->logging = true;
     tg_console_attach(&s->log);
+    tg_log_info("run: %s", path);
     return has(path, "run.json") || has(path, "model") ? TG_OK : begin_records(s);
 }
 

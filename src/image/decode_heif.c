@@ -37,6 +37,17 @@ static tg_status take_pixels(tg_codec_job *job, const struct heif_image *image, 
     return TG_OK;
 }
 
+/* Tiles may be larger than the picture, and nothing says so before they are decoded. */
+enum { TILE_SIDE_PX = 4096 };
+
+/* A grid has a size of its own, which libheif takes memory for whatever the picture's header says. */
+static void limit_sides(struct heif_context *context, const struct heif_image_handle *handle)
+{
+    int width = heif_image_handle_get_width(handle), height = heif_image_handle_get_height(handle);
+    int side = width > height ? width : height;
+    heif_context_set_maximum_image_size_limit(context, side > TILE_SIDE_PX ? side : TILE_SIDE_PX);
+}
+
 static tg_status decode_pixels(tg_codec_job *job, const struct heif_image_handle *handle)
 {
     bool alpha = job->report->has_alpha;
@@ -73,6 +84,7 @@ static tg_status decode(tg_codec_job *job, struct heif_context *context)
                                          (uint64_t)heif_image_handle_get_height(handle));
     job->report->has_alpha = heif_image_handle_has_alpha_channel(handle);
     job->report->channels = job->report->has_alpha ? 4 : 3;
+    limit_sides(context, handle);
     if (status == TG_OK && job->out)
         status = decode_pixels(job, handle);
     heif_image_handle_release(handle);

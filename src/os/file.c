@@ -42,9 +42,12 @@ static tg_status open_regular(const char *path, int *out_fd, struct stat *out_st
         (void)tg_fail_errno("read", path);
         return fault;
     }
-    if (fstat(fd, out_stat) < 0 || !S_ISREG(out_stat->st_mode)) {
+    bool known = fstat(fd, out_stat) == 0;
+    if (!known || !S_ISREG(out_stat->st_mode)) {
         close(fd);
-        return tg_fail(TG_ERROR_INPUT, "cannot read %s: it is not a regular file", path);
+        return tg_fail(TG_ERROR_INPUT, "cannot read %s: it is %s", path,
+                       known && S_ISDIR(out_stat->st_mode) ? "a folder; name the files in it"
+                                                           : "not a regular file");
     }
     *out_fd = fd;
     return TG_OK;

@@ -246,7 +246,7 @@ static tg_status score_teacher(tg_job *job)
                 job->teacher_score.top1, job->teacher_score.top5,
                 (unsigned long long)job->teacher_score.images);
     if (job->watch->evaluation)
-        job->watch->evaluation(job->watch->user, "teacher", &job->teacher_score);
+        job->watch->evaluation(job->watch->user, "teacher", 0, &job->teacher_score);
     return TG_OK;
 }
 

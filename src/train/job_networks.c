@@ -216,8 +216,16 @@ static tg_status match_classes(tg_job *job)
         return TG_OK;
     const tg_model_info *teacher = &job->teacher.info, *student = &job->student.info;
     size_t K = student->config.num_classes, K_t = teacher->config.num_classes;
-    if (!teacher->class_names || !student->class_names)
-        return K == K_t ? TG_OK : refuse_classes(job);
+    if (!teacher->class_names || !student->class_names) {
+        if (K != K_t)
+            return refuse_classes(job);
+        if (!teacher->class_names && job->train.class_names)
+            tg_log_warning(
+                "the teacher has no class names: its %zu classes are taken in the order "
+                "of the data's folders; its accuracy, below, tells whether that is right",
+                K_t);
+        return TG_OK;
+    }
     job->teacher_class = calloc(K ? K : 1, sizeof *job->teacher_class);
     job->teacher_labels = calloc(K_t ? K_t : 1, sizeof *job->teacher_labels);
     if (!job->teacher_class || !job->teacher_labels)

@@ -215,7 +215,7 @@ static tg_status evaluate_epoch(tg_job *job, tg_evaluation *out)
     if (tg_metrics_write_eval(&job->metrics, &record) != TG_OK)
         tg_log_warning("an evaluation record was lost: %s", tg_error_message());
     if (job->watch->evaluation)
-        job->watch->evaluation(job->watch->user, "student", &e);
+        job->watch->evaluation(job->watch->user, "student", job->state.epoch, &e);
     if (e.not_finite)
         tg_log_warning("the model's answers to %llu of %llu validation photos are not finite",
                        (unsigned long long)e.not_finite, (unsigned long long)e.images);
@@ -273,8 +273,9 @@ static tg_status leave_stopped(tg_job *job)
         TG_TRY(save(job, NAN, false, true));
     return tg_fail(
         TG_ERROR_STOPPED,
-        "stopped on request after %lld updates; everything is saved, --resume auto goes on",
-        (long long)job->state.updates);
+        "stopped on request after %lld updates; everything is saved in %s: the same command with "
+        "--output %s --resume auto goes on",
+        (long long)job->state.updates, job->run_path, job->run_path);
 }
 
 /* The epoch that could not be scored is kept; a resume scores it first. */

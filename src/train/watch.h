@@ -20,7 +20,9 @@ typedef struct tg_train_progress {
 typedef struct tg_train_watch {
     void *user;
     void (*step)(void *user, const tg_train_progress *progress, const tg_step_record *record);
-    void (*evaluation)(void *user, const char *what, const tg_evaluation *evaluation);
+    /* what: "student" after `epoch` epochs, or "teacher" before the first (0) */
+    void (*evaluation)(void *user, const char *what, int64_t epoch,
+                       const tg_evaluation *evaluation);
     void (*evaluating)(void *user, uint64_t done, uint64_t total);
     tg_status (*opened)(void *user); /* all is there and checked; an error ends the job */
     tg_status (*present)(void *user); /* before a save: tg_run_dir_check of the run's folder */

@@ -151,7 +151,7 @@ static void refused_arguments(void **state)
         const char *argument, *value, *part;
     } cases[] = {
         {"--epoch", "3", "unknown option --epoch; did you mean --epochs?"},
-        {"--learning-rate=3", NULL, "unknown option --learning-rate; --help lists all"},
+        {"--learning-rate=3", NULL, "unknown option --learning-rate; here it is --lr"},
         {"--no-epochs", NULL, "unknown option --no-epochs"},
         {"-z", NULL, "unknown option -z"},
         {"--epochs", NULL, "--epochs needs a value: --epochs N"},

@@ -97,6 +97,10 @@ for command in "data check" "data stats"; do
         expect 0 "" $command --data alone
     }
 done
+expect 0 "tagine data COMMAND" data --help
+expect 2 "tagine --version" version
+expect 2 "here it is --data" train --data-dir photos
+expect 2 "here it is --batch-size" train --train_batch_size 4
 expect 2 "unknown option --train-split" eval --model m --data a --train-split train
 expect 2 "--val-split vla: only a share" bench loader --data a --val-split vla
 expect 0 '"images"' bench loader --data a/train --val-split 0.4 --img-size 32 --passes 1 --json

@@ -137,10 +137,33 @@ static void damaged_heif(void **state)
     damage_files(files, 2, MUTATIONS / 20);
 }
 
+/* A grid of 14441 x 27759 pixels behind a header of 64 x 48: refused before memory is taken. */
+static void heif_grid_larger_than_its_header(void **state)
+{
+    (void)state;
+    char path[4096 + 128];
+    uint8_t bytes[MAX_BYTES];
+    tg_image image = {0};
+    tg_image_scratch scratch = {0};
+    const tg_decode_options options = tg_decode_options_default();
+    snprintf(path, sizeof path, "%s/tests/regress/image/heif_grid_larger_than_its_header",
+             tg_test_source_dir());
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    size_t n = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    long before = peak_mib();
+    assert_int_equal(tg_image_decode(bytes, n, &options, &scratch, &image, NULL), TG_ERROR_INPUT);
+    assert_true(peak_mib() - before < GROWTH_MIB);
+    tg_image_scratch_done(&scratch);
+    tg_image_done(&image);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(damaged_jpeg), cmocka_unit_test(damaged_png),
-        cmocka_unit_test(damaged_webp), cmocka_unit_test(damaged_heif)};
+        cmocka_unit_test(damaged_webp), cmocka_unit_test(damaged_heif),
+        cmocka_unit_test(heif_grid_larger_than_its_header)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,13 @@ done
 distill --data photos --output mean --kd-reduction mean --kd-temperature 1 || fail "--kd-reduction mean"
 [ "$(cksum <teacher/model/model.safetensors)" = "$before" ] || fail "the teacher's file changed"
 
+# a teacher that does not say what its classes are called: taken by number, and said
+cp -r teacher/model unnamed
+tr -d '\n' <teacher/model/config.json | sed 's/"label_names": *\[[^]]*\], *//' >unnamed/config.json
+distill --data photos --output from-unnamed --teacher unnamed || fail "a teacher without class names"
+grep -q 'no class names: its 3 classes are taken in the order' message || fail "unnamed classes are not said"
+if grep -q 'no class names' mean/log/rank-0.log; then fail "a teacher with names is said to have none"; fi
+
 # a distillation token
 # shellcheck disable=SC2086
 "$TAGINE" distill --teacher teacher/model --data photos --model deit_tiny_distilled_patch16_224 \

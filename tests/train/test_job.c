@@ -81,10 +81,10 @@ static void limit_files(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void evaluated(void *user, const char *what, const tg_evaluation *evaluation)
+static void evaluated(void *user, const char *what, int64_t epoch, const tg_evaluation *evaluation)
 {
     viewer *v = user;
-    (void)what;
+    (void)what, (void)epoch;
     assert_int_equal(evaluation->images, PHOTOS);
     v->evaluations++;
     v->stopping = v->stop_after_evaluation;
