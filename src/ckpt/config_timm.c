@@ -1,3 +1,5 @@
+#include "base/log.h"
+#include "base/nearest.h"
 #include "ckpt/config_json.h"
 #include "ckpt/preset_preprocess.h"
 
@@ -250,6 +252,23 @@ static tg_status read_labels(const tg_json_node *config, const tg_json_node *cfg
     return TG_OK;
 }
 
+/* A mistyped key would leave its value unread without a word. */
+static void warn_of_unknown(const tg_json_node *own)
+{
+    static const char *const KEYS[] = {"norm_eps", "exif_orientation"};
+    tg_json_iterator iterator = {0};
+    tg_json_node node;
+    const char *key;
+    while (tg_json_next(own, &iterator, &key, &node)) {
+        bool known = false;
+        for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
+            known = known || strcmp(key, KEYS[i]) == 0;
+        if (!known)
+            tg_log_warning("%s: tagine.%.64s is not known and not used" TG_NEAREST_FORMAT,
+                           own->name, key, TG_NEAREST_HINT(tg_nearest_of(key, KEYS, 2)));
+    }
+}
+
 static tg_status read_own(const tg_json_node *config, tg_model_info *out)
 {
     tg_json_node own;
@@ -258,6 +277,7 @@ static tg_status read_own(const tg_json_node *config, tg_model_info *out)
     TG_TRY(tg_json_get_object(config, "tagine", TG_OPTIONAL, &own, &found));
     if (!found)
         return TG_OK;
+    warn_of_unknown(&own);
     TG_TRY(tg_json_get_double(&own, "norm_eps", TG_OPTIONAL, &eps));
     out->config.norm_eps = (float)eps;
     return tg_json_get_bool(&own, "exif_orientation", TG_OPTIONAL,

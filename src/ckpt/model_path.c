@@ -62,6 +62,28 @@ tg_status tg_model_path_find(const char *path, tg_model_path *out)
     return status;
 }
 
+tg_status tg_model_path_check_weights(const tg_model_path *place)
+{
+    static const char *const OTHERS[] = {"model.safetensors.index.json",
+                                         "pytorch_model.bin.index.json", "pytorch_model.bin",
+                                         "open_clip_model.safetensors", "model.bin"};
+    if (tg_file_exists(place->weights))
+        return TG_OK;
+    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
+        if (holds(place->folder, OTHERS[i]))
+            return tg_fail(
+                TG_ERROR_INPUT,
+                "%s is not there, but %s is: weights in several files or in PyTorch's .bin "
+                "are not read; in Python, load the model and save_pretrained(folder, "
+                "max_shard_size=\"100GB\"), or safetensors.torch.save_file(state_dict, "
+                "\"model.safetensors\")",
+                place->weights, OTHERS[i]);
+    return tg_fail(TG_ERROR_INPUT,
+                   "%s: there is no such file; a model is its config.json and its "
+                   "model.safetensors",
+                   place->weights);
+}
+
 void tg_model_path_done(tg_model_path *place)
 {
     if (!place)

@@ -15,6 +15,8 @@ typedef struct tg_model_path {
 
 /* TG_ERROR_INPUT when there is no config.json. */
 tg_status tg_model_path_find(const char *path, tg_model_path *out) TG_MUST_CHECK;
+/* TG_ERROR_INPUT when the weights are not there, saying what lies there in their place. */
+tg_status tg_model_path_check_weights(const tg_model_path *place) TG_MUST_CHECK;
 void tg_model_path_done(tg_model_path *place);
 
 #endif

@@ -338,6 +338,7 @@ tg_status tg_model_read_weights(const char *path, const tg_model_info *info,
     tg_status status;
     TG_TRY_GOTO(tg_model_path_find(path, &place), free_all);
     TG_TRY_GOTO(tg_config_json_read(place.folder, &own), free_all);
+    TG_TRY_GOTO(tg_model_path_check_weights(&place), free_all);
     TG_TRY_GOTO(tg_weights_open(place.weights, &own, &r.weights), free_all);
     status = read_all(&r, want, out_params);
 free_all:

@@ -48,8 +48,8 @@ tg_status tg_codec_set_size(tg_codec_job *job, uint64_t width_px, uint64_t heigh
     if (width_px > INT32_MAX / 4 || height_px > INT32_MAX / 4 ||
         width_px * height_px > job->options->max_pixels)
         return tg_fail(TG_ERROR_INPUT,
-                       "%s of %llu x %llu pixels is over the limit of %llu pixels; raise the limit "
-                       "if the photo is real",
+                       "%s of %llu x %llu pixels is over the limit of %llu pixels; make a smaller "
+                       "copy of it",
                        name, (unsigned long long)width_px, (unsigned long long)height_px,
                        (unsigned long long)job->options->max_pixels);
     job->report->width_px = (int)width_px;
@@ -279,9 +279,9 @@ static tg_status decode_stored(tg_codec_job *job, tg_image_rect stored, tg_image
     job->denominator = 1;
     TG_TRY(dispatch(job));
     if (!is_inside(r, job->out->width_px, job->out->height_px))
-        return tg_fail(TG_ERROR_INPUT, "the picture decodes to %d x %d pixels, its header says %d x %d",
-                       job->out->width_px, job->out->height_px, job->report->width_px,
-                       job->report->height_px);
+        return tg_fail(
+            TG_ERROR_INPUT, "the picture decodes to %d x %d pixels, its header says %d x %d",
+            job->out->width_px, job->out->height_px, job->report->width_px, job->report->height_px);
     crop_in_place(job->out, r);
     *out_box = (tg_image_box){0, 0, r.width_px, r.height_px};
     return TG_OK;

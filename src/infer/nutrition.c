@@ -106,6 +106,18 @@ static const char *text_of(const table_layout *layout, char *const *fields, size
     return layout->place[column] == SIZE_MAX ? "" : fields[layout->place[column]];
 }
 
+/* "" for columns that are no nutrient's. */
+static const char *unit_of(size_t column)
+{
+    return column < COLUMN_NUTRIENT ? "" : NUTRIENTS[column - COLUMN_NUTRIENT].unit;
+}
+
+/* The most that 100 g can hold of what is weighed in that unit. */
+static double most_of(const char *unit)
+{
+    return strcmp(unit, "g") == 0 ? 100 : strcmp(unit, "mg") == 0 ? 100e3 : INFINITY;
+}
+
 static tg_status number_of(const table_layout *layout, char *const *fields, size_t column,
                            size_t line, double *out)
 {
@@ -116,6 +128,9 @@ static tg_status number_of(const table_layout *layout, char *const *fields, size
                        "line %zu, column %s: \"%.40s\" is no number of 0 or more (leave the cell "
                        "empty when the value is unknown)",
                        line, column_name(column), text);
+    if (value > most_of(unit_of(column)))
+        return tg_fail(TG_ERROR_INPUT, "line %zu, column %s: 100 g hold no %.40s %s of it", line,
+                       column_name(column), text, unit_of(column));
     *out = value;
     return TG_OK;
 }
@@ -143,6 +158,44 @@ static bool same_class(const char *a, const char *b)
         if (x == '\0')
             return true;
     }
+}
+
+/* By name as same_class compares it, then by line. */
+static int compare_rows(const void *a, const void *b)
+{
+    const tg_nutrition_row *x = *(const tg_nutrition_row *const *)a;
+    const tg_nutrition_row *y = *(const tg_nutrition_row *const *)b;
+    const char *p = x->class_name + strspn(x->class_name, " _-");
+    const char *q = y->class_name + strspn(y->class_name, " _-");
+    for (;;) {
+        unsigned char c = (unsigned char)next_key_byte(&p), d = (unsigned char)next_key_byte(&q);
+        if (c != d)
+            return c < d ? -1 : 1;
+        if (c == '\0')
+            return x->line < y->line ? -1 : x->line > y->line;
+    }
+}
+
+static tg_status refuse_repeats(const tg_nutrition *table)
+{
+    const tg_nutrition_row **rows = malloc((table->count + 1) * sizeof *rows);
+    const tg_nutrition_row *first = NULL, *again = NULL;
+    if (!rows)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %zu rows", table->count);
+    for (size_t i = 0; i < table->count; i++)
+        rows[i] = &table->rows[i];
+    if (table->count > 1)
+        qsort(rows, table->count, sizeof *rows, compare_rows);
+    for (size_t i = 1; i < table->count; i++)
+        if (same_class(rows[i - 1]->class_name, rows[i]->class_name) &&
+            (!again || rows[i]->line < again->line)) {
+            first = rows[i - 1];
+            again = rows[i];
+        }
+    free(rows);
+    return again ? tg_fail(TG_ERROR_INPUT, "line %zu: class \"%s\" is already in line %zu",
+                           again->line, again->class_name, first->line)
+                 : TG_OK;
 }
 
 const tg_nutrition_row *tg_nutrition_find(const tg_nutrition *table, const char *class_name)
@@ -205,10 +258,6 @@ static tg_status read_row(tg_nutrition *table, const table_layout *layout, char 
     };
     if (row.class_name[strspn(row.class_name, " _-")] == '\0')
         return tg_fail(TG_ERROR_INPUT, "line %zu: the class is empty", line);
-    const tg_nutrition_row *other = tg_nutrition_find(table, row.class_name);
-    if (other)
-        return tg_fail(TG_ERROR_INPUT, "line %zu: class \"%s\" is already in line %zu", line,
-                       row.class_name, other->line);
     if (row.display_name[0] == '\0')
         row.display_name = row.class_name;
     double kj;
@@ -248,8 +297,10 @@ static tg_status read_rows(tg_nutrition *table, size_t length, const char *name)
     for (;;) {
         tg_status status = tg_csv_next(&csv, fields, &count);
         TG_TRY(status);
-        if (status == TG_END)
+        if (status == TG_END) {
+            TG_TRY(refuse_repeats(table));
             return tg_text_check(&table->warnings, "the warnings");
+        }
         if (count != layout.fields)
             return tg_fail(TG_ERROR_INPUT, "line %zu: %zu fields, but there are %zu columns",
                            csv.record_line, count, layout.fields);

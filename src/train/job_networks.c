@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/rng.h"
+#include "ckpt/naming.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,9 +48,9 @@ static tg_status open_teacher(tg_job *job)
     if (!path)
         return TG_OK;
     if (!tg_network_is_path(path))
-        return tg_fail(TG_ERROR_USAGE,
-                       "--teacher %s: a model folder with trained weights is needed; there is no "
-                       "such file or folder",
+        return tg_fail(TG_ERROR_INPUT,
+                       "--teacher %s: there is no such file or folder; a model folder with trained "
+                       "weights is needed, a name alone has none",
                        path);
     const tg_network_request request = {
         .model = path, .shape = {.reg_tokens = -1, .num_classes = -1}, .dtype = job->dtype};
@@ -88,11 +89,22 @@ static tg_status projection_floats(const tg_job *job, const tg_network_request *
     return TG_OK;
 }
 
-/* The first way in which stored weights are not of the architecture that was named. Register tokens
- * count when the name asks for some: a stored one may be a token that no head reads (ckpt/). */
-static tg_status compare_architecture(const tg_model_choice *choice, const tg_vit_config *stored,
+/* Hugging Face's DeiT without a teacher's head has its distillation token all the same. It is read as a
+ * register (ckpt/), and no name asks for it. */
+static bool has_spare_token(const tg_model_info *info)
+{
+    return info->naming == TG_NAMING_HF && tg_naming_hf_kind(&info->config) == TG_HF_DEIT &&
+           info->config.reg_tokens == 1;
+}
+
+/* The first way in which stored weights are not of the architecture that was named. */
+static tg_status compare_architecture(const tg_model_choice *choice, const tg_model_info *info,
                                       const tg_vit_config *named)
 {
+    const tg_vit_config *stored = &info->config;
+    size_t registers = stored->reg_tokens;
+    if (has_spare_token(info) && named->reg_tokens == 0)
+        registers = 0;
     const struct {
         const char *what;
         size_t stored, named;
@@ -103,7 +115,7 @@ static tg_status compare_architecture(const tg_model_choice *choice, const tg_vi
         {"patch", stored->patch, named->patch},
         {"class tokens", stored->class_token, named->class_token},
         {"distillation tokens", stored->dist_token, named->dist_token},
-        {"register tokens", named->reg_tokens ? stored->reg_tokens : 0, named->reg_tokens},
+        {"register tokens", registers, named->reg_tokens},
         {"LayerScale", stored->layer_scale, named->layer_scale},
         {"average pooling", stored->pool == TG_POOL_AVG, named->pool == TG_POOL_AVG},
     };
@@ -117,7 +129,7 @@ static tg_status compare_architecture(const tg_model_choice *choice, const tg_vi
     return TG_OK;
 }
 
-/* --model beside --initial-checkpoint is a name, and the weights must be of that architecture:
+/* The start has to be a place of weights, not a name, which would start from fresh ones. --model beside --initial-checkpoint is a name, and the weights must be of that architecture:
  * nothing is loaded that was not asked for. */
 static tg_status check_start(const tg_job *job)
 {
@@ -125,7 +137,14 @@ static tg_status check_start(const tg_job *job)
     const char *start = choice->initial_checkpoint;
     tg_vit_config named;
     tg_model_info stored;
-    if (!start || !*start || !choice->model)
+    if (!start || !*start)
+        return TG_OK;
+    if (!tg_network_is_path(start))
+        return tg_fail(TG_ERROR_INPUT,
+                       "--initial-checkpoint %s: there is no such file or folder; weights to start "
+                       "from are needed, and fresh ones are what --model NAME alone gives",
+                       start);
+    if (!choice->model)
         return TG_OK;
     if (tg_network_is_path(choice->model))
         return tg_fail(
@@ -135,7 +154,7 @@ static tg_status check_start(const tg_job *job)
             choice->model, start);
     TG_TRY(tg_vit_config_preset(choice->model, &named));
     TG_TRY(tg_model_read_info(start, &stored));
-    tg_status status = compare_architecture(choice, &stored.config, &named);
+    tg_status status = compare_architecture(choice, &stored, &named);
     tg_model_info_done(&stored);
     return status;
 }

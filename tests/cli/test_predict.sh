@@ -108,6 +108,14 @@ expect 0 '"doubtful":true' predict --json --model model --nutrition kilojoule.cs
 sed 's/,265,/,x,/' own.csv >broken.csv
 expect 3 "broken.csv: line 2, column kcal_per_100g" predict --model model --nutrition broken.csv $pizza
 
+sed 's/,9,3.2,/,150,3.2,/' own.csv >heavy.csv
+expect 3 "heavy.csv: line 2, column protein_g: 100 g hold no 150 g of it" \
+    predict --model model --nutrition heavy.csv $pizza
+{ echo class; seq 1 16384; } >long.csv
+expect 0 "" predict --model model --nutrition long.csv $pizza
+echo 7 >>long.csv
+expect 3 "more than 16384 rows" predict --model model --nutrition long.csv $pizza
+
 # eval: every photo counts once, whatever the batch and the workers
 expect 0 '"top1":' eval --json --model model --data data --batch-size 4 --workers 0
 rows '^\{"top1":[0-9.]+,"top5":[0-9.]+,"loss":[0-9.]+,"images":18,"skipped":0,"images_per_s":[0-9.]+\}$'

@@ -157,6 +157,8 @@ static void stored_weights_are_of_the_named_architecture(void **state)
         {"deit_tiny_distilled_patch16_224", "vit_tiny_patch16_224", "", "distillation tokens"},
         {"vit_tiny_patch16_224", "deit_tiny_distilled_patch16_224", "", "distillation tokens"},
         {"vit_small_patch14_reg4_dinov2", "vit_small_patch14_dinov2", "", "register tokens"},
+        {"vit_small_patch14_dinov2", "vit_small_patch14_reg4_dinov2", "", "register tokens"},
+        {"vit_tiny_patch16_224", "vit_tiny_patch16_224", "\"reg_tokens\": 2", "register tokens"},
         {"vit_tiny_patch16_224", "vit_tiny_patch16_224", "\"init_values\": 1e-5", "LayerScale"},
         {"vit_tiny_patch16_224", "vit_tiny_patch16_224", "\"global_pool\": \"avg\"", "pooling"},
         {"vit_tiny_patch16_224", "vit_tiny_patch16_224",

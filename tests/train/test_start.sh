@@ -44,6 +44,26 @@ refused 2 "holds a model" mine train $shape --output mine
 # shellcheck disable=SC2086
 refused 2 "holds a model" mine train $shape --output mine --resume auto
 
+# places of weights are places: a name has none, and what is not there is bad input everywhere
+# shellcheck disable=SC2086
+{
+    refused 3 "--initial-checkpoint vit_tiny_patch16_224: there is no such file" run \
+        train --initial-checkpoint vit_tiny_patch16_224 --output named
+    refused 3 "--initial-checkpoint nope" run train --initial-checkpoint nope --output named
+    refused 3 "--teacher nope: there is no such file" run distill --teacher nope --output named
+    refused 2 "unknown model" run train --model vit_tiny_patch16_24 --output named
+    mkdir sharded
+    cp run/model/config.json sharded
+    refused 3 "model.safetensors: there is no such file" run train --initial-checkpoint sharded --output named
+    : >sharded/model.safetensors.index.json
+    refused 3 "but model.safetensors.index.json is" run train --initial-checkpoint sharded --output named
+    cp -r run/model mistyped
+    sed -i 's/"exif_orientation"/"exif_orientaton"/' mistyped/config.json
+    "$TAGINE" plan --model mistyped >out 2>message || fail "a mistyped key"
+    grep -q 'tagine.exif_orientaton is not known and not used; did you mean exif_orientation?' message ||
+        fail "a mistyped key is not named"
+}
+
 # a run among what another one replaces or removes, and what a user put into OUTPUT/model
 # shellcheck disable=SC2086
 {
