@@ -1,5 +1,5 @@
 #!/bin/sh
-# A machine that refuses threads: exit code 4 with the cause and what to do, whoever wanted them.
+# A machine that refuses threads, or memory: exit code 4 with the cause and what to do, whoever wanted them.
 set -u
 [ -x "${TAGINE:-}" ] || { echo "skipped: no program"; exit 77; }
 case ${TAGINE_SANITIZE:-} in
@@ -37,4 +37,22 @@ starved "of 1000" train --data data --initial-checkpoint model --epochs 1 --thre
 grep -q "of 1000" run/failure || { echo "FAULT: no reason in run/failure"; faults=1; }
 starved "loader worker" train --data data --initial-checkpoint model --epochs 1 --threads 1 \
     --workers 1000 --output run
+
+# Whatever was short of memory, nobody ends by a signal.
+limit=80000
+while [ $limit -le 200000 ]; do
+    rm -rf run
+    (ulimit -c 0 && ulimit -s 8192 && ulimit -v $limit &&
+        exec "$TAGINE" train --data data --initial-checkpoint model --epochs 1 --threads 2 --output run --quiet) \
+        >out 2>err
+    code=$?
+    case $code in
+    0 | 4) ;;
+    *)
+        echo "FAULT: exit $code with $limit KiB of memory: $(cat out err)"
+        faults=$((faults + 1))
+        ;;
+    esac
+    limit=$((limit + 10000))
+done
 [ $faults -eq 0 ]

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -33,6 +34,20 @@ tg_status tg_dnnl_status(dnnl_status_t status, const char *what)
         return TG_OK;
     const char *cause = (unsigned)status < 7 ? causes[status] : "unknown error";
     return tg_fail(TG_ERROR_MACHINE, "oneDNN: %s: %s", what, cause);
+}
+
+tg_status tg_dnnl_room(void)
+{
+    enum { ROOM_BYTES = 4 << 20 };
+    void *room = mmap(NULL, ROOM_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return tg_fail(
+            TG_ERROR_MACHINE,
+            "out of memory: less than %d MiB are left to prepare a matrix product; raise "
+            "the limit on memory (ulimit -v), or ask for fewer --threads",
+            ROOM_BYTES >> 20);
+    (void)munmap(room, ROOM_BYTES);
+    return TG_OK;
 }
 
 static dnnl_cpu_isa_t dnnl_isa(tg_cpu_level level)

@@ -31,6 +31,11 @@ void tg_stream_enter(const tg_stream *stream);
 /* Frees what tg_stream_share made. */
 void tg_stream_parts_free(tg_stream *stream);
 
+/* TG_ERROR_MACHINE when less memory is left than oneDNN may need to generate the code of a primitive, and
+ * the small allocations of its runs: it does not look whether it got either. To be asked before one is
+ * made; takes two system calls and keeps nothing. */
+tg_status tg_dnnl_room(void) TG_MUST_CHECK;
+
 /* Turns a oneDNN status into ours, with what was attempted. */
 tg_status tg_dnnl_status(dnnl_status_t status, const char *what);
 

@@ -82,6 +82,7 @@ static tg_status product_init(tg_stream *stream, const struct product_size *size
                               peak_product *out)
 {
     dnnl_primitive_desc_t pd;
+    TG_TRY(tg_dnnl_room());
     TG_TRY(describe(stream, size, dtype, &pd));
     tg_status status = make_memory(stream, pd, out);
     if (status == TG_OK)

@@ -157,6 +157,7 @@ tg_status tg_product_layout(tg_stream *stream, size_t K, size_t N, tg_dtype dtyp
     dnnl_memory_desc_t any;
     plain_layout(&any, K, N, dtype, dnnl_format_tag_any);
     dnnl_primitive_desc_t pd;
+    TG_TRY(tg_dnnl_room());
     omp_set_num_threads(1);
     tg_status status = describe(stream, &shape, &any, &pd);
     tg_stream_enter(stream);
@@ -201,6 +202,7 @@ static tg_status product_new(tg_stream *stream, const tg_product_shape *shape,
 {
     tg_status status;
     dnnl_primitive_desc_t pd = NULL;
+    TG_TRY(tg_dnnl_room());
     tg_product *product = calloc(1, sizeof *product);
     if (!product)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a matrix product");

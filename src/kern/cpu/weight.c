@@ -43,6 +43,7 @@ static tg_status prepare_copy(tg_stream *stream, const dnnl_dims_t dims, dnnl_fo
     if (!*out_bytes)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a prepared weight of %zu bytes", bytes);
     dnnl_memory_desc_t from;
+    TG_TRY(tg_dnnl_room());
     TG_TRY(tg_dnnl_status(dnnl_memory_desc_init_by_tag(&from, 2, dims, dnnl_f32, tag), "weight"));
     dnnl_primitive_desc_t pd;
     TG_TRY(tg_dnnl_status(dnnl_reorder_primitive_desc_create(&pd, &from, stream->engine, layout,
