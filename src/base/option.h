@@ -114,6 +114,10 @@ tg_status tg_options_parse_yaml(tg_options *options, const char *bytes, size_t l
 /* How the value of `name` was set; TG_OPTION_FROM_DEFAULT for an unknown name. */
 tg_option_source tg_options_source(const tg_options *options, const char *name);
 
+/* Whether somebody asked for the value of `name`: on the command line, or in a file with another value than
+ * the default. */
+bool tg_options_given(const tg_options *options, const char *name);
+
 /* Appends the options part of --help, 100 columns wide at most. */
 void tg_options_help(const tg_option_group *groups, size_t group_count, tg_text *out);
 /* Appends every option as YAML that parse_yaml reads back to the same values; unset ones as

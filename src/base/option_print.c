@@ -105,3 +105,34 @@ void tg_options_print(const tg_options *options, tg_text *out)
         tg_text_append_char(out, '\n');
     }
 }
+
+bool tg_options_given(const tg_options *options, const char *name)
+{
+    const tg_option_entry *entry = tg_option_find(options, name, strlen(name));
+    if (!entry || entry->source != TG_OPTION_FROM_FILE)
+        return entry && entry->source == TG_OPTION_FROM_ARGUMENTS;
+    if (!entry->option->initial)
+        return true;
+    union {
+        bool boolean;
+        int64_t whole;
+        double real;
+        const char *text;
+        int choice;
+        tg_option_doubles list;
+    } field;
+    const tg_option_origin from = {.source = TG_OPTION_FROM_DEFAULT};
+    tg_option_entry usual = {.option = entry->option, .field = &field};
+    tg_options strings = {0}; /* owns what a text needs */
+    tg_text a = {0}, b = {0};
+    bool differs = true;
+    if (tg_option_store(&strings, &usual, &from, entry->option->initial) == TG_OK) {
+        print_value(entry, &a);
+        print_value(&usual, &b);
+        differs = strcmp(tg_text_string(&a), tg_text_string(&b)) != 0;
+    }
+    tg_text_done(&a);
+    tg_text_done(&b);
+    tg_options_done(&strings);
+    return differs;
+}

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* Rows of the tables. */
@@ -159,7 +160,7 @@ const tg_option tg_output_option_table[TG_OUTPUT_OPTION_COUNT] = {
     TEXT("output", train.output.output, NULL, "DIR", "run directory (default: runs/COMMAND-TIME)",
          TG_OPTION_FOLDER),
     TEXT("experiment", extra.experiment, NULL, "NAME", "folder below --output for this run", 0),
-    WHOLE("checkpoint-hist", train.output.checkpoint_hist, "1", 0, 1e6, "N",
+    WHOLE("checkpoint-hist", train.output.checkpoint_hist, "1", 1, 1e6, "N",
           "newest checkpoints to keep, last among them, and best besides"),
     WHOLE("checkpoint-steps", train.output.checkpoint_steps, "0", 0, 1e9, "N",
           "save every so many steps as well; 0: at the end of each epoch only"),
@@ -215,6 +216,12 @@ static tg_status resolve_output(tg_train_settings *s, const char *command)
     const char *output = s->train.output.output, *experiment = s->extra.experiment;
     struct stat st;
     tg_clock_stamp(stamp);
+    if (experiment && (!*experiment || strchr(experiment, '/') || strcmp(experiment, ".") == 0 ||
+                       strcmp(experiment, "..") == 0))
+        return tg_fail(
+            TG_ERROR_USAGE,
+            "--experiment %s: it names a folder below --output, without slashes and dots",
+            experiment);
     if (!output && s->train.output.resume && strcmp(s->train.output.resume, "auto") == 0)
         return tg_fail(
             TG_ERROR_USAGE,

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/options_idle.h"
 #include "cli/options_train.h"
 #include "cli/signal.h"
 #include "kern/level.h"
@@ -200,12 +201,13 @@ static void print_result(const char *path, const tg_train_result *r, tg_text *ou
 }
 
 /* Before the run directory is made: typing mistakes leave nothing behind. */
-static tg_status check_data(const tg_data_choice *choice)
+static tg_status check_data(const tg_data_choice *choice, const char *output)
 {
     const char *ignored;
     if (!choice->data)
         return tg_fail(TG_ERROR_USAGE, "--data is missing: the folder with the photos");
-    return tg_data_choice_train_split(choice, &ignored);
+    TG_TRY(tg_data_choice_train_split(choice, &ignored));
+    return tg_data_choice_check_output(choice, output);
 }
 
 static tg_status present(void *user)
@@ -225,7 +227,7 @@ static tg_status run_resolved(const tg_invocation *invocation, const tg_train_op
                                   .evaluating = show_evaluating,
                                   .present = present,
                                   .stop = stop_wanted};
-    TG_TRY(check_data(&options->data));
+    TG_TRY(check_data(&options->data, path));
     tg_status status = open_session(path, &s);
     if (status == TG_OK)
         status = tg_train_job_run(options, path, &watch, &result);
@@ -248,6 +250,7 @@ static tg_status run(const tg_invocation *invocation)
     TG_TRY(tg_train_settings_resolve(&settings, invocation->command->name,
                                      tg_invocation_threads(invocation),
                                      (tg_cpu_level)invocation->common->cpu_isa));
+    tg_train_settings_warn_idle(invocation->options, invocation->settings);
     if (settings.train.model.initial_checkpoint &&
         tg_options_source(invocation->options, "model") == TG_OPTION_FROM_DEFAULT)
         settings.train.model.model = NULL; /* a default asks for nothing */

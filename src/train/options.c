@@ -1,10 +1,14 @@
 #include "train/options.h"
 
+#include "base/log.h"
 #include "base/number.h"
 #include "os/file.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 #include <string.h>
 #include <strings.h>
 
@@ -111,6 +115,66 @@ tg_status tg_data_choice_train_split(const tg_data_choice *choice, const char **
         return tg_fail(TG_ERROR_INPUT, "--train-split %s: %s has no folder \"%s\"", split,
                        choice->data, missing);
     *out = lacks || !*split ? NULL : split;
+    return TG_OK;
+}
+
+/* `path` with links followed as far as it is there; false when it is too long. */
+static bool resolve(const char *path, char out[PATH_MAX])
+{
+    char cwd[PATH_MAX] = "", full[PATH_MAX], head[PATH_MAX], real[PATH_MAX];
+    if (*path != '/' && !getcwd(cwd, sizeof cwd))
+        return false;
+    if (snprintf(full, sizeof full, "%s/%s", cwd, path) >= (int)sizeof full)
+        return false;
+    memcpy(head, full, sizeof head);
+    size_t n = strlen(head);
+    while (!realpath(head, real)) { /* "/" at the latest is there */
+        while (n > 1 && head[n - 1] != '/')
+            n--;
+        while (n > 1 && head[n - 1] == '/')
+            n--;
+        head[n] = '\0';
+    }
+    const char *rest = full + n + strspn(full + n, "/");
+    return snprintf(out, PATH_MAX, "%s%s%s", real, *rest ? "/" : "", rest) < PATH_MAX;
+}
+
+static bool lies_in(const char *path, const char *folder)
+{
+    char real[PATH_MAX];
+    if (!realpath(folder, real))
+        return false;
+    size_t n = strlen(real);
+    return strncmp(path, real, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+tg_status tg_data_choice_check_output(const tg_data_choice *choice, const char *output)
+{
+    char path[PATH_MAX], split[PATH_MAX];
+    const char *const lists[] = {choice->train_split ? choice->train_split : "train",
+                                 choice->val_split ? choice->val_split : "val"};
+    const char *train;
+    double share;
+    if (!resolve(output, path) || !lies_in(path, choice->data))
+        return TG_OK;
+    TG_TRY(tg_data_choice_train_split(choice, &train));
+    TG_TRY(tg_data_choice_share(choice, &share));
+    bool inside = !train;
+    for (size_t i = 0; i < (share > 0 ? 1 : 2) && !inside; i++)
+        for (const char *at = lists[i]; *at && !inside; at += strspn(at, "+")) {
+            size_t n = strcspn(at, "+");
+            inside = snprintf(split, sizeof split, "%s/%.*s", choice->data, (int)n, at) <
+                         (int)sizeof split &&
+                     lies_in(path, split);
+            at += n;
+        }
+    if (inside)
+        return tg_fail(
+            TG_ERROR_USAGE,
+            "--output %s lies among the photos of --data %s, and would be a class of the "
+            "next training; give another",
+            output, choice->data);
+    tg_log_warning("--output %s lies in --data %s, beside the photos", output, choice->data);
     return TG_OK;
 }
 

@@ -101,6 +101,11 @@ tg_status tg_data_choice_share(const tg_data_choice *choice, double *out) TG_MUS
  * of data or a split that is not there. */
 tg_status tg_data_choice_train_split(const tg_data_choice *choice, const char **out) TG_MUST_CHECK;
 
+/* A run among the photos would be a class, or photos of one, to the next: TG_ERROR_USAGE for `output` inside
+ * a split, a warning inside `data` beside the splits. */
+tg_status tg_data_choice_check_output(const tg_data_choice *choice,
+                                      const char *output) TG_MUST_CHECK;
+
 /* The first name of "a+b" that is no folder below `data`, cut to fit; false when all are there. */
 enum { TG_SPLIT_NAME_BYTES = 256 };
 bool tg_data_choice_lacks(const tg_data_choice *choice, const char *names,
