@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/options_idle.h"
 #include "cli/options_train.h"
+#include "cli/resume_check.h"
 #include "cli/signal.h"
 #include "kern/level.h"
 #include "os/clock.h"
@@ -110,6 +111,7 @@ static tg_status begin_records(void *user)
     session *s = user;
     if (s->info.start)
         return TG_OK;
+    TG_TRY(tg_resume_check(&s->dir, s->invocation));
     TG_TRY(tg_run_dir_remove_failure(&s->dir));
     TG_TRY(write_job(s->invocation, s));
     tg_clock_iso(s->start);

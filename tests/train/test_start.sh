@@ -101,6 +101,28 @@ refused 2 "--num-heads" run train --model vit_tiny_patch16_224 --img-size 32 --p
 refused 2 "--crop-pct" run train $shape --output run --resume auto --crop-pct 0.5
 [ ! -e run/failure ] || fail "a refused start left a failure in a finished run"
 
+# a recipe that changes on the way is named; another training is refused, and its records stay
+# shellcheck disable=SC2086
+{
+    cp -r run changed
+    refused 2 "cannot go on as tagine distill" changed \
+        distill --teacher run/model --output changed --resume auto --epochs 3
+    train_loud() { "$TAGINE" train --data photos ${common% --quiet} "$@" >out 2>message; }
+    train_loud $shape --output changed --resume auto --epochs 3 --mixup 0.2 --opt-betas 0.8 0.99 --threads 2 ||
+        fail "a changed recipe"
+    grep -q "resume: --mixup was 0 and is now 0.2" message || fail "--mixup is not named"
+    grep -q "resume: --opt-betas was \[0.9, 0.999\] and is now \[0.8, 0.99\]" message || fail "--opt-betas"
+    [ "$(grep -c 'warning: resume: --' message)" = 2 ] || fail "not two changes"
+    train_loud $shape --output changed --resume auto --epochs 4 --mixup 0.2 --opt-betas 0.8 0.99 || fail "no change"
+    if grep -q 'resume: --' message; then fail "a change where there is none"; fi
+    distill --teacher run/model --output taught --steps 1 || fail "distill"
+    cp -r run/model other-teacher
+    refused 2 "resume: --teacher was run/model and is now other-teacher" taught \
+        distill --teacher other-teacher --output taught --resume auto
+    refused 2 "resume: --kd-loss was kl and is now hard" taught \
+        distill --teacher run/model --kd-loss hard --output taught --resume auto
+}
+
 # another run's checkpoint in a folder that is used
 # shellcheck disable=SC2086
 train $shape --output other || fail "the second run"
