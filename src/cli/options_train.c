@@ -76,9 +76,12 @@ const tg_option tg_recipe_option_table[TG_RECIPE_OPTION_COUNT] = {
      .offset = FIELD(train.recipe.batch_size),
      .initial = "128",
      .metavar = "N",
-     .help = "images in a forward",
+     .help = "images in a forward, on each rank",
      .low = 1,
      .high = 1 << 20},
+    WHOLE("global-batch-size", train.recipe.global_batch_size, "0", 0, 1 << 24, "N",
+          "images in a forward of all ranks together, in place of --batch-size; 0: that times the "
+          "ranks"),
     WHOLE("epochs", train.recipe.epochs, "300", 0, 1e6, "N", "passes over the training photos"),
     WHOLE("grad-accum-steps", train.recipe.grad_accum_steps, "1", 1, 1e6, "N",
           "batches whose gradients make one step"),

@@ -14,6 +14,7 @@
 #include "base/option.h"
 #include "cli/options_data.h"
 #include "cli/options_model.h"
+#include "cli/options_parallel.h"
 #include "data/augment.h"
 #include "train/options.h"
 
@@ -30,13 +31,14 @@ typedef struct tg_train_extra {
 typedef struct tg_train_settings {
     tg_train_options train;
     tg_train_extra extra;
+    tg_parallel_choice parallel;
     char output[4096]; /* where train.output.output points after resolve */
 } tg_train_settings;
 
 enum {
     TG_LOADER_OPTION_COUNT = 3,
     TG_START_OPTION_COUNT = 6,
-    TG_RECIPE_OPTION_COUNT = 20,
+    TG_RECIPE_OPTION_COUNT = 21,
     TG_AUGMENT_OPTION_COUNT = 13,
     TG_OUTPUT_OPTION_COUNT = 6,
     TG_DISTILL_OPTION_COUNT = 5,
@@ -58,6 +60,8 @@ extern const tg_option tg_distill_option_table[TG_DISTILL_OPTION_COUNT];
         {"Optimisation", tg_recipe_option_table, TG_RECIPE_OPTION_COUNT, 0},                       \
         {"Augmentation", tg_augment_option_table, TG_AUGMENT_OPTION_COUNT, 0},                     \
         {"Loader", tg_loader_option_table, TG_LOADER_OPTION_COUNT, 0},                             \
+        {"Ranks", tg_parallel_option_table, TG_PARALLEL_OPTION_COUNT,                              \
+         offsetof(tg_train_settings, parallel)},                                                   \
     {                                                                                              \
         "Run", tg_output_option_table, TG_OUTPUT_OPTION_COUNT, 0                                   \
     }

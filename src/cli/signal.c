@@ -66,6 +66,13 @@ int tg_signal_stop(void)
     return atomic_load(&stop_signal);
 }
 
+void tg_signal_adopt(int number)
+{
+    int none = 0;
+    if (atomic_compare_exchange_strong(&stop_signal, &none, number))
+        (void)!write(pipe_fds[1], "", 1);
+}
+
 int tg_signal_exit_code(void)
 {
     const int number = tg_signal_stop();

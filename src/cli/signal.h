@@ -24,6 +24,8 @@ int tg_signal_stop(void);
 int tg_signal_exit_code(void);
 /* Readable from the moment a stop is asked for; -1 before install. For poll(); do not read it. */
 int tg_signal_fd(void);
+/* Takes a signal that another rank got for one of this process, unless it has one. */
+void tg_signal_adopt(int number);
 /* Forgets a request (tests, and a service that starts its next job). */
 void tg_signal_clear(void);
 

@@ -40,6 +40,13 @@ static void show_evaluating(void *user, uint64_t done, uint64_t total)
     tg_console_progress("evaluating", done, total, "");
 }
 
+/* What another rank was asked by signal counts as asked of this one. */
+static void adopt_stop(void *user, int stop)
+{
+    (void)user;
+    tg_signal_adopt(stop);
+}
+
 static int stop_wanted(void *user)
 {
     (void)user;
@@ -56,6 +63,7 @@ typedef struct session {
     const tg_invocation *invocation;
     const tg_train_options *options;
     bool opened, logging;
+    int rank;
 } session;
 
 static void show_evaluation(void *user, const char *what, int64_t epoch, const tg_evaluation *e)
@@ -99,7 +107,7 @@ static void describe(const tg_invocation *invocation, const tg_train_options *op
     s->info.library_count = 1;
     s->info.kernels = s->kernels;
     s->info.kernel_count = 4;
-    s->info.ranks = 1;
+    s->info.ranks = options->comm->size;
     s->info.threads = options->threads;
     s->info.workers = tg_train_options_workers(options);
     s->info.start = s->start;
@@ -137,6 +145,27 @@ static tg_status open_session(const char *path, session *s)
     tg_console_attach(&s->log);
     tg_log_info("run: %s", path);
     return has(path, "run.json") || has(path, "model") ? TG_OK : begin_records(s);
+}
+
+/* Ranks other than the first keep a log; what is said to people is the first's to say. */
+static tg_status join_session(const char *path, int rank, session *s)
+{
+    TG_TRY(tg_run_dir_join(path, &s->dir));
+    s->opened = true;
+    TG_TRY(tg_run_log_open(&s->dir, rank, &s->log));
+    s->logging = true;
+    tg_console_attach(&s->log);
+    return TG_OK;
+}
+
+/* The first rank opens the run's directory, then the others join. */
+static tg_status open_sessions(const char *path, tg_comm *comm, session *s)
+{
+    s->rank = comm->rank;
+    tg_status status = comm->rank == 0 ? open_session(path, s) : TG_OK;
+    TG_TRY(tg_comm_agree(comm, "the run's directory", status));
+    status = comm->rank == 0 ? TG_OK : join_session(path, comm->rank, s);
+    return tg_comm_agree(comm, "logs", status);
 }
 
 /* How it ended: run.json, and `failure` when it failed. The job's own message stays recorded. */
@@ -217,32 +246,72 @@ static tg_status present(void *user)
     return tg_run_dir_check(&((session *)user)->dir);
 }
 
+/* The first rank's result, for people or programs. */
+static tg_status tell_result(const tg_invocation *invocation, const char *path,
+                             const tg_train_result *result)
+{
+    tg_text text = {0};
+    if (invocation->common->json)
+        print_json(path, result, &text);
+    else
+        print_result(path, result, &text);
+    tg_status status = tg_console_print(&text);
+    tg_text_done(&text);
+    return status;
+}
+
 static tg_status run_resolved(const tg_invocation *invocation, const tg_train_options *options)
 {
     const char *path = options->output.output;
     session s = {.invocation = invocation, .options = options};
     tg_train_result result;
+    const bool first = options->comm->rank == 0;
     const tg_train_watch watch = {.user = &s,
-                                  .opened = begin_records,
-                                  .step = show_step,
+                                  .opened = first ? begin_records : NULL,
+                                  .step = first ? show_step : NULL,
                                   .evaluation = show_evaluation,
-                                  .evaluating = show_evaluating,
-                                  .present = present,
+                                  .evaluating = first ? show_evaluating : NULL,
+                                  .present = first ? present : NULL,
+                                  .stopping = adopt_stop,
                                   .stop = stop_wanted};
     TG_TRY(check_data(&options->data, path));
-    tg_status status = open_session(path, &s);
+    tg_status status = open_sessions(path, options->comm, &s);
     if (status == TG_OK)
         status = tg_train_job_run(options, path, &watch, &result);
     tg_console_progress_end();
     close_session(&s, status);
     TG_TRY(status);
-    tg_text text = {0};
-    if (invocation->common->json)
-        print_json(path, &result, &text);
-    else
-        print_result(path, &result, &text);
-    status = tg_console_print(&text);
-    tg_text_done(&text);
+    return first ? tell_result(invocation, path, &result) : TG_OK;
+}
+
+/* The clock in a folder's name may differ between ranks: the first's counts. */
+static tg_status share_output(tg_comm *comm, tg_train_settings *s)
+{
+    char *all = calloc((size_t)comm->size, sizeof s->output);
+    if (!all)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", comm->size);
+    tg_status status = tg_comm_meet(comm, "output", s->output, sizeof s->output, all);
+    if (status == TG_OK)
+        memcpy(s->output, all, sizeof s->output);
+    free(all);
+    return status;
+}
+
+static tg_status run_ranks(const tg_invocation *invocation, tg_train_settings *settings)
+{
+    tg_comm *comm;
+    TG_TRY(tg_parallel_open(&settings->parallel, &comm));
+    settings->train.comm = comm;
+    settings->train.ranks = tg_parallel_ranks(&settings->parallel);
+    settings->train.stall_s = settings->parallel.stall_s;
+    if (comm->rank > 0)
+        tg_console_open(true, invocation->common->verbose);
+    tg_status status = share_output(comm, settings);
+    if (status == TG_OK)
+        status = run_resolved(invocation, &settings->train);
+    if (status < 0 && status != TG_ERROR_STOPPED)
+        tg_comm_leave(comm, tg_error_message());
+    tg_comm_close(comm);
     return status;
 }
 
@@ -256,7 +325,7 @@ static tg_status run(const tg_invocation *invocation)
     if (settings.train.model.initial_checkpoint &&
         tg_options_source(invocation->options, "model") == TG_OPTION_FROM_DEFAULT)
         settings.train.model.model = NULL; /* a default asks for nothing */
-    return run_resolved(invocation, &settings.train);
+    return run_ranks(invocation, &settings);
 }
 
 static tg_status run_distill(const tg_invocation *invocation)

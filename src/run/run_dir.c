@@ -135,6 +135,18 @@ close_dir:
     return status;
 }
 
+tg_status tg_run_dir_join(const char *path, tg_run_dir *out)
+{
+    if (!tg_file_exists(path))
+        return tg_fail(
+            TG_ERROR_MACHINE,
+            "%s is not there, though the first rank has made it: every rank needs the same "
+            "files, on a file system that their machines share",
+            path);
+    *out = (tg_run_dir){.path = strdup(path), .lock_fd = -1};
+    return out->path ? TG_OK : no_memory(path);
+}
+
 void tg_run_dir_close(tg_run_dir *dir)
 {
     if (!dir || !dir->path)

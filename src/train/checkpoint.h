@@ -13,18 +13,18 @@
 
 /* Everything that changes between steps and is no tensor. */
 typedef struct tg_train_state {
-    int64_t updates;      /* optimizer steps done */
-    int64_t applied;      /* of these, not skipped: t of AdamW and n of the average */
-    int64_t epoch;        /* under way, from 0 */
-    uint64_t position;    /* samples of this epoch's order already used */
-    double best_score;    /* NaN: none yet */
-    int64_t best_epoch;   /* epochs done when it was reached; -1: none */
+    int64_t updates;             /* optimizer steps done */
+    int64_t applied;             /* of these, not skipped: t of AdamW and n of the average */
+    int64_t epoch;               /* under way, from 0 */
+    uint64_t position;           /* samples of this epoch's order already used */
+    double best_score;           /* NaN: none yet */
+    int64_t best_epoch;          /* epochs done when it was reached; -1: none */
     double best_top5, best_loss; /* of the evaluation that gave best_score */
     uint64_t best_images;
-    uint64_t skipped;     /* updates skipped as not finite */
+    uint64_t skipped; /* updates skipped as not finite */
     /* what the run was started with: a resume that differs is told */
     int64_t seed, batch_size, accumulation, epochs, samples;
-    uint64_t classes;     /* hash of the class names in order */
+    uint64_t classes; /* hash of the class names in order */
 } tg_train_state;
 
 /* The tensors: all laid out by `table`. */

@@ -4,6 +4,7 @@
 #include "os/clock.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool tg_classes_match(char *const *names, size_t count, char *const *list, size_t list_count,
@@ -23,8 +24,9 @@ bool tg_classes_match(char *const *names, size_t count, char *const *list, size_
 }
 
 typedef struct tally {
-    uint64_t top1, top5, images, not_finite;
+    uint64_t top1, top5, images, not_finite, skipped;
     double loss;
+    int stopped; /* somebody wants to stop: the share is not finished */
 } tally;
 
 /* Where the data's label stands among the model's classes. */
@@ -101,15 +103,42 @@ static tg_status score_all(tg_vit *vit, tg_arena *arena, tg_loader *loader, uint
         TG_TRY(status);
         if (options->progress)
             options->progress(options->user, done, total);
-        if (options->stop && options->stop(options->user))
-            return tg_fail(TG_ERROR_STOPPED, "stopped during evaluation");
+        t->stopped = options->stop ? options->stop(options->user) : 0;
+        if (t->stopped)
+            return TG_OK;
     }
+}
+
+/* One rank's failure is everyone's; else the sum over ranks, in their order. */
+static tg_status share_tally(tg_comm *comm, tg_status status, tally *t)
+{
+    TG_TRY(tg_comm_agree(comm, "evaluation", status));
+    tally *all = calloc((size_t)comm->size, sizeof *all);
+    if (!all)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", comm->size);
+    status = tg_comm_meet(comm, "scores", t, sizeof *t, all);
+    if (status == TG_OK)
+        *t = (tally){0};
+    for (int r = 0; r < comm->size && status == TG_OK; r++) {
+        t->top1 += all[r].top1;
+        t->top5 += all[r].top5;
+        t->images += all[r].images;
+        t->not_finite += all[r].not_finite;
+        t->skipped += all[r].skipped;
+        t->loss += all[r].loss;
+        t->stopped = t->stopped ? t->stopped : all[r].stopped;
+    }
+    free(all);
+    return status;
 }
 
 tg_status tg_evaluate(tg_vit *vit, tg_arena *arena, const tg_dataset *dataset,
                       const tg_evaluate_options *options, tg_evaluation *out)
 {
-    tg_loader_options loading = {.batch_size = options->batch_size,
+    tg_comm *comm = options->comm ? options->comm : tg_comm_self();
+    tg_loader_options loading = {.batch_size = options->batch_size * (size_t)comm->size,
+                                 .rank = comm->rank,
+                                 .ranks = comm->size,
                                  .workers = options->workers,
                                  .augment = tg_augment_default(),
                                  .preprocess = *options->preprocess,
@@ -127,13 +156,16 @@ tg_status tg_evaluate(tg_vit *vit, tg_arena *arena, const tg_dataset *dataset,
     tg_loader_stats stats;
     tg_loader_get_stats(loader, &stats);
     tg_loader_close(loader);
-    TG_TRY(status);
+    t.skipped = stats.skipped;
+    TG_TRY(share_tally(comm, status, &t));
+    if (t.stopped)
+        return tg_fail(TG_ERROR_STOPPED, "stopped during evaluation");
     double seconds = (double)(tg_clock_ns() - start) * 1e-9, n = t.images ? (double)t.images : NAN;
     *out = (tg_evaluation){.top1 = 100.0 * (double)t.top1 / n,
                            .top5 = 100.0 * (double)t.top5 / n,
                            .loss = t.loss / n,
                            .images = t.images,
-                           .skipped = stats.skipped,
+                           .skipped = t.skipped,
                            .not_finite = t.not_finite,
                            .images_per_s = (double)t.images / seconds};
     return TG_OK;

@@ -12,6 +12,7 @@
 #define TG_TRAIN_EVALUATE_H
 
 #include "base/arena.h"
+#include "comm/comm.h"
 #include "data/loader.h"
 #include "infer/network.h"
 
@@ -22,13 +23,16 @@ typedef struct tg_evaluation {
 } tg_evaluation;
 
 typedef struct tg_evaluate_options {
-    size_t batch_size;
+    size_t batch_size; /* of each rank */
+    tg_comm
+        *comm; /* ranks that score the set together, each its share, all with one result; or NULL */
     int workers;
     bool strict;
     const tg_preprocess *preprocess;
     /* [K of the model] -> index in the data set's class list, or NULL when they are equal */
     const uint32_t *class_of;
-    uint64_t *confusion; /* or NULL: [K,K], zeroed: photos of class row whose first choice is column;
+    uint64_t
+        *confusion; /* or NULL: [K,K], zeroed: photos of class row whose first choice is column;
                           * photos without a finite answer are left out */
     void (*progress)(void *user, uint64_t done, uint64_t total); /* or NULL */
     void *user;

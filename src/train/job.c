@@ -26,15 +26,19 @@ static tg_status open_device(tg_job *job)
 /* Gradients, moments and average: one reservation for the life of the job. */
 static tg_status open_state(tg_job *job)
 {
-    size_t bytes = job->table.elements * sizeof(float);
-    bool average = job->options->recipe.model_ema;
-    TG_TRY(tg_arena_init(&job->state_memory, bytes * (average ? 4 : 3), "optimizer state"));
-    job->grads = tg_arena_alloc(&job->state_memory, bytes);
-    job->m = tg_arena_alloc(&job->state_memory, bytes);
-    job->v = tg_arena_alloc(&job->state_memory, bytes);
+    const size_t whole = TG_ARENA_ROUND(job->table.elements * sizeof(float));
+    const size_t own = TG_ARENA_ROUND(tg_job_own_elements(job) * sizeof(float));
+    const bool average = job->options->recipe.model_ema;
+    const bool sharded = tg_job_own_elements(job) < job->table.elements;
+    const size_t bytes = whole + own * (average ? 3 : 2) + (average && sharded ? whole : 0);
+    TG_TRY(tg_arena_init(&job->state_memory, bytes, "optimizer state"));
+    job->grads = tg_arena_alloc(&job->state_memory, whole);
+    job->m = tg_arena_alloc(&job->state_memory, own);
+    job->v = tg_arena_alloc(&job->state_memory, own);
     if (average) {
-        job->average = tg_arena_alloc(&job->state_memory, bytes);
-        tg_stream_copy(job->stream, job->average, job->student.params, bytes);
+        job->average = tg_arena_alloc(&job->state_memory, own);
+        job->whole_average = sharded ? tg_arena_alloc(&job->state_memory, whole) : job->average;
+        tg_job_pack(job, job->student.params, job->average);
     }
     return TG_OK;
 }
@@ -51,7 +55,7 @@ static tg_status open_optimizer(tg_job *job)
                                           .ema_decay = r->model_ema ? r->model_ema_decay : 0};
     TG_TRY(tg_optimizer_init(&job->optimizer, &options, job->kern, job->stream, &job->table,
                              job->student.params, job->m, job->v, job->average));
-    double window = (double)(r->batch_size * r->grad_accum_steps);
+    double window = (double)job->group_batch * (double)r->grad_accum_steps;
     job->schedule =
         (tg_schedule){.kind = r->sched,
                       .lr = isnan(r->lr) ? 5e-4 * window / 512 : r->lr,
@@ -83,14 +87,17 @@ static tg_status open_step(tg_job *job)
                           .arena = &job->arena,
                           .grads = job->grads,
                           .num_classes = job->student.info.config.num_classes,
-                          .mean_over = (size_t)(o->recipe.batch_size * o->recipe.grad_accum_steps),
-                          .seed = (uint64_t)o->recipe.seed};
-    size_t bytes = tg_step_arena_bytes(&job->step, (size_t)o->recipe.batch_size, job->dtype);
+                          .mean_over = job->group_batch * (size_t)o->recipe.grad_accum_steps,
+                          .seed = (uint64_t)o->recipe.seed,
+                          .ranks = tg_job_has_ranks(job) ? &job->ranks : NULL};
+    size_t bytes = tg_step_arena_bytes(&job->step, job->share, job->dtype);
     return tg_arena_init(&job->arena, bytes, "step");
 }
 
 static tg_status open_records(tg_job *job)
 {
+    if (!tg_job_is_first(job))
+        return TG_OK;
     char *path = tg_path_join(job->run_path, "metrics.jsonl");
     if (!path)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
@@ -118,14 +125,22 @@ static void log_plan(const tg_job *job)
                 (double)job->loader_bytes / 1048576);
     tg_log_info("%d compute threads, %d loader workers, instruction set %s", job->options->threads,
                 job->workers, tg_cpu_level_name(tg_stream_level(job->stream)));
+    if (tg_job_has_ranks(job))
+        tg_log_info(
+            "%d ranks (%s), %zu photos a step together, at most %zu on this one; state of the "
+            "optimizer %s",
+            job->comm->size, job->comm->library, job->group_batch, job->share,
+            job->ranks.options.shard ? "in shares (ZeRO stage 1)" : "whole on each");
 }
 
 tg_status tg_job_open(tg_job *job)
 {
+    job->comm = job->options->comm ? job->options->comm : tg_comm_self();
     TG_TRY(tg_job_check_output(job));
     TG_TRY(open_device(job));
     TG_TRY(tg_job_open_data(job));
     TG_TRY(tg_job_open_networks(job));
+    TG_TRY(tg_job_open_ranks(job));
     TG_TRY(open_state(job));
     TG_TRY(tg_job_open_loader(job));
     TG_TRY(open_optimizer(job));
@@ -148,6 +163,7 @@ void tg_job_close(tg_job *job)
     tg_loader_close(job->loader);
     tg_arena_done(&job->arena);
     tg_optimizer_done(&job->optimizer);
+    tg_ranks_close(&job->ranks);
     tg_arena_done(&job->state_memory);
     if (job->projection.weight)
         job->kern->linear.weight_free(job->projection.weight);
@@ -160,17 +176,6 @@ void tg_job_close(tg_job *job)
     tg_dataset_done(&job->train);
     tg_stream_close(job->stream);
     *job = (tg_job){0};
-}
-
-tg_train_tensors tg_job_tensors(tg_job *job)
-{
-    return (tg_train_tensors){.info = &job->student.info,
-                              .model_table = &job->student.table,
-                              .table = &job->table,
-                              .params = job->student.params,
-                              .m = job->m,
-                              .v = job->v,
-                              .average = job->average};
 }
 
 int tg_job_stop_wanted(const tg_job *job)
@@ -193,7 +198,8 @@ static void evaluating(void *user, uint64_t done, uint64_t total)
 static tg_status evaluate(tg_job *job, tg_vit *vit, const tg_preprocess *preprocess,
                           const uint32_t *class_of, tg_evaluation *out)
 {
-    const tg_evaluate_options options = {.batch_size = (size_t)job->options->recipe.batch_size,
+    const tg_evaluate_options options = {.batch_size = job->group_batch / (size_t)job->comm->size,
+                                         .comm = job->comm,
                                          .workers = job->workers,
                                          .strict = job->options->data.strict,
                                          .preprocess = preprocess,
@@ -207,6 +213,7 @@ static tg_status evaluate(tg_job *job, tg_vit *vit, const tg_preprocess *preproc
 tg_status tg_job_evaluate(tg_job *job, const float *params, tg_evaluation *out)
 {
     const tg_preprocess *preprocess = &job->student.info.preprocess;
+    TG_TRY(tg_step_settle(&job->step));
     if (params == job->student.params)
         return evaluate(job, job->student.vit, preprocess, NULL, out);
     tg_vit *vit; /* the average is scored by a network of its own: training's is not touched */
@@ -255,8 +262,14 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
 {
     tg_job job = {.options = options, .watch = watch, .run_path = run_path};
     tg_status status = tg_job_open(&job);
-    if (status == TG_OK && watch->opened)
+    status = tg_comm_agree(job.comm, "opening the job", status);
+    if (status == TG_OK)
+        status = tg_job_compare_ranks(&job);
+    const bool alike = status == TG_OK;
+    if (alike && watch->opened)
         status = watch->opened(watch->user);
+    if (alike)
+        status = tg_comm_agree(job.comm, "beginning the records", status);
     if (status == TG_OK)
         status = score_teacher(&job);
     if (status == TG_OK)

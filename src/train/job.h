@@ -23,8 +23,8 @@ typedef struct tg_train_result {
     tg_evaluation teacher;    /* images 0 without one */
     int64_t updates, epochs;
     size_t parameters;
-    double seconds;           /* of this process's training, evaluation included */
-    double images_per_s;      /* of the training steps */
+    double seconds;      /* of this process's training, evaluation included */
+    double images_per_s; /* of the training steps */
 } tg_train_result;
 
 /* `run_path`: a run directory that the caller has opened; job.yaml and run.json are the caller's. */

@@ -141,9 +141,11 @@ static tg_status fill_augment(const tg_augment_choice *choice, tg_augment *out)
 tg_status tg_job_open_loader(tg_job *job)
 {
     const tg_train_options *o = job->options;
-    size_t batch = (size_t)o->recipe.batch_size;
+    size_t batch = job->group_batch;
     tg_loader_options loading = {
         .batch_size = batch,
+        .rank = job->comm->rank,
+        .ranks = job->comm->size,
         .workers = job->workers,
         .seed = (uint64_t)o->recipe.seed,
         .train = true,
@@ -159,6 +161,7 @@ tg_status tg_job_open_loader(tg_job *job)
     TG_TRY(fill_augment(&o->augment, &loading.augment));
     TG_TRY(tg_loader_open(&job->train, &loading, &job->loader));
     job->loader_bytes = tg_loader_bytes(&loading);
+    job->share = tg_loader_share(&loading);
     int64_t batches = (int64_t)tg_loader_batches_per_epoch(job->loader);
     int64_t window = o->recipe.grad_accum_steps;
     job->steps_per_epoch = (batches + window - 1) / window;

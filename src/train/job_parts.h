@@ -14,6 +14,11 @@ typedef struct tg_job {
     const tg_train_watch *watch;
     const char *run_path;
 
+    tg_comm *comm; /* tg_comm_self() without other ranks */
+    tg_ranks ranks;
+    size_t group_batch, share; /* photos of a micro-batch: of all ranks, at most of this one */
+    int stop;                  /* a rank's wish to stop that all know of */
+
     tg_stream *stream;
     const tg_kern *kern;
     tg_dtype dtype;
@@ -27,8 +32,9 @@ typedef struct tg_job {
 
     tg_param_table table; /* student's and the projection's parameters */
     tg_projection projection;
-    tg_arena state_memory; /* grads, m, v, average */
-    float *grads, *m, *v, *average;
+    tg_arena state_memory;          /* grads, m, v, average */
+    float *grads, *m, *v, *average; /* sharded: m, v, average of this rank's pieces alone */
+    float *whole_average;           /* all of it, as of the last tg_job_gather_average */
     tg_optimizer optimizer;
     tg_schedule schedule;
 
@@ -74,8 +80,34 @@ int tg_job_stop_wanted(const tg_job *job);
 tg_status tg_job_evaluate(tg_job *job, const float *params, tg_evaluation *out) TG_MUST_CHECK;
 tg_status tg_job_evaluate_teacher(tg_job *job, tg_evaluation *out) TG_MUST_CHECK;
 
-/* The tensors a checkpoint holds. */
-tg_train_tensors tg_job_tensors(tg_job *job);
+/* The tensors a checkpoint holds, whole. Sharded ones get memory of their own in *out_hold (else left
+ * zeroed; tg_arena_done), for a load to fill, or with `gather`, which every rank calls, filled. */
+tg_status tg_job_tensors(tg_job *job, bool gather, tg_train_tensors *out,
+                         tg_arena *out_hold) TG_MUST_CHECK;
+
+/* Other ranks (job_ranks.c). All of them do nothing in a job of one rank. */
+static inline bool tg_job_has_ranks(const tg_job *job)
+{
+    return job->comm->size > 1;
+}
+/* Records, checkpoints and models are the first rank's to write. */
+static inline bool tg_job_is_first(const tg_job *job)
+{
+    return job->comm->rank == 0;
+}
+/* How gradients and state are dealt out; before tg_job's state memory is taken. */
+tg_status tg_job_open_ranks(tg_job *job) TG_MUST_CHECK;
+/* Elements of moments and average that this rank keeps. */
+size_t tg_job_own_elements(const tg_job *job);
+/* Copies this rank's pieces of `whole` to packed storage. */
+void tg_job_pack(const tg_job *job, const float *whole, float *out_packed);
+/* Refuses ranks that would not compute the same: names who differs, and in what. */
+tg_status tg_job_compare_ranks(tg_job *job) TG_MUST_CHECK;
+/* The weight average of all ranks into whole_average. */
+tg_status tg_job_gather_average(tg_job *job) TG_MUST_CHECK;
+/* What the first rank did is everyone's: its status (an error here stays one) and its answer. */
+tg_status tg_job_follow_first(tg_job *job, const char *what, tg_status status,
+                              bool *inout_answer) TG_MUST_CHECK;
 
 /* Trains from job->state to the end (loop.c). */
 tg_status tg_job_train(tg_job *job) TG_MUST_CHECK;

@@ -145,7 +145,10 @@ static tg_status check_resumed(const tg_job *job, const tg_train_state *state)
         const char *what;
         int64_t then, now;
     } same[] = {{"--seed", state->seed, r->seed},
-                {"--batch-size", state->batch_size, r->batch_size},
+                {tg_job_has_ranks(job)
+                     ? "number of photos a step of all ranks (--global-batch-size)"
+                     : "--batch-size",
+                 state->batch_size, (int64_t)job->group_batch},
                 {"--grad-accum-steps", state->accumulation, r->grad_accum_steps},
                 {"number of training photos", state->samples, (int64_t)job->train.count}};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
@@ -184,6 +187,26 @@ static tg_status forget_best_elsewhere(const tg_job *job, tg_train_state *state)
     return TG_OK;
 }
 
+/* Every rank reads the whole state and keeps its share of it. */
+static tg_status load(tg_job *job, const tg_checkpoint_options *options, tg_train_state *out_state,
+                      double *out_score)
+{
+    tg_arena hold = {0};
+    tg_train_tensors tensors;
+    tg_status status = tg_job_tensors(job, false, &tensors, &hold);
+    if (status == TG_OK)
+        status = tg_checkpoint_load(options, job->options->output.resume, &tensors, out_state,
+                                    out_score);
+    if (status == TG_OK && tensors.m != job->m) {
+        tg_job_pack(job, tensors.m, job->m);
+        tg_job_pack(job, tensors.v, job->v);
+        if (job->average)
+            tg_job_pack(job, tensors.average, job->average);
+    }
+    tg_arena_done(&hold);
+    return status;
+}
+
 tg_status tg_job_resume(tg_job *job)
 {
     const tg_output_choice *o = &job->options->output;
@@ -191,7 +214,7 @@ tg_status tg_job_resume(tg_job *job)
     job->state = (tg_train_state){.best_score = NAN,
                                   .best_epoch = -1,
                                   .seed = r->seed,
-                                  .batch_size = r->batch_size,
+                                  .batch_size = (int64_t)job->group_batch,
                                   .accumulation = r->grad_accum_steps,
                                   .epochs = r->epochs,
                                   .samples = (int64_t)job->train.count,
@@ -202,10 +225,9 @@ tg_status tg_job_resume(tg_job *job)
     if (!automatic && !is_own(job, o->resume)) /* goes on elsewhere: here it is a start */
         TG_TRY(refuse_used_folder(job));
     const tg_checkpoint_options options = {job->checkpoint_folder, o->checkpoint_hist};
-    const tg_train_tensors tensors = tg_job_tensors(job);
     tg_train_state state;
     double score;
-    tg_status status = tg_checkpoint_load(&options, o->resume, &tensors, &state, &score);
+    tg_status status = load(job, &options, &state, &score);
     if (status == TG_END) {
         if (!ended_badly(job))
             TG_TRY(refuse_lone_model(job));

@@ -41,15 +41,14 @@ static tg_status leave_removed(tg_job *job)
 }
 
 /* A checkpoint that cannot be written costs nothing but itself: training goes on. */
-static tg_status save(tg_job *job, double score, bool best, bool must)
+static tg_status write(tg_job *job, const tg_train_tensors *tensors, double score, bool best,
+                       bool must)
 {
     const tg_checkpoint_options options = {job->checkpoint_folder,
                                            job->options->output.checkpoint_hist};
-    const tg_train_tensors tensors = tg_job_tensors(job);
     tg_status folder = check_folder(job);
     TG_TRY(folder);
-    job->state.applied = job->optimizer.updates;
-    tg_status status = tg_checkpoint_save(&options, &job->state, &tensors, score, best);
+    tg_status status = tg_checkpoint_save(&options, &job->state, tensors, score, best);
     job->saved = status == TG_OK;
     if (status == TG_OK && folder == TG_END)
         return leave_removed(job);
@@ -60,9 +59,29 @@ static tg_status save(tg_job *job, double score, bool best, bool must)
     return TG_OK;
 }
 
+/* The first rank writes what all hold. */
+static tg_status save(tg_job *job, double score, bool best, bool must)
+{
+    tg_arena hold = {0};
+    tg_train_tensors tensors;
+    TG_TRY(tg_step_settle(&job->step));
+    job->state.applied = job->optimizer.updates;
+    tg_status status = tg_job_tensors(job, true, &tensors, &hold);
+    if (status == TG_OK && tg_job_is_first(job))
+        status = write(job, &tensors, score, best, must);
+    tg_arena_done(&hold);
+    return tg_job_follow_first(job, "saving", status, &job->saved);
+}
+
 static const float *exported_params(const tg_job *job)
 {
-    return job->average ? job->average : job->student.params;
+    return job->average ? job->whole_average : job->student.params;
+}
+
+/* Nonzero when all ranks leave now: each sees the same. */
+static int stop_now(const tg_job *job)
+{
+    return tg_job_has_ranks(job) ? job->stop : tg_job_stop_wanted(job);
 }
 
 static tg_status write_model(tg_job *job)
@@ -94,10 +113,11 @@ static tg_step_record make_record(const tg_job *job, const window *w, const tg_s
                         .t_teacher = (double)report->phases.teacher_ns * 1e-9,
                         .t_forward = (double)report->phases.forward_ns * 1e-9,
                         .t_backward = (double)report->phases.backward_ns * 1e-9,
+                        .t_reduce = (double)report->phases.reduce_ns * 1e-9,
                         .t_optimizer = (double)report->phases.optimizer_ns * 1e-9,
                         .rss_bytes = tg_memory_rss_bytes()};
-    r.t_other =
-        fmax(0, total - r.t_data - r.t_teacher - r.t_forward - r.t_backward - r.t_optimizer);
+    r.t_other = fmax(0, total - r.t_data - r.t_teacher - r.t_forward - r.t_backward - r.t_reduce -
+                            r.t_optimizer);
     return r;
 }
 
@@ -106,10 +126,8 @@ static void show_step(tg_job *job, window *w, const tg_step_record *record)
     w->rate = w->rate > 0 ? 0.9 * w->rate + 0.1 * record->images_per_s : record->images_per_s;
     if (!job->watch->step)
         return;
-    double left =
-        (double)(job->total_updates - job->state.updates) *
-        (double)(job->options->recipe.batch_size * job->options->recipe.grad_accum_steps) /
-        fmax(w->rate, 1e-9);
+    double left = (double)(job->total_updates - job->state.updates) * (double)job->group_batch *
+                  (double)job->options->recipe.grad_accum_steps / fmax(w->rate, 1e-9);
     const tg_train_progress progress = {.epoch = job->state.epoch,
                                         .epochs = job->options->recipe.epochs,
                                         .step = w->step,
@@ -126,8 +144,11 @@ static tg_status end_window(tg_job *job, window *w)
 {
     double lr = tg_schedule_lr(&job->schedule, job->state.updates);
     tg_step_report report;
-    TG_TRY(tg_step_update(&job->step, lr, 0, &report));
+    TG_TRY(tg_step_update(&job->step, lr, tg_job_stop_wanted(job), &report));
     job->saved = false;
+    job->stop = report.stop;
+    if (job->stop && job->watch->stopping)
+        job->watch->stopping(job->watch->user, job->stop);
     job->state.updates++;
     job->state.position = w->position;
     job->state.skipped += report.skipped;
@@ -138,7 +159,7 @@ static tg_status end_window(tg_job *job, window *w)
                        (long long)job->state.updates);
     int64_t now = tg_clock_ns();
     tg_step_record record = make_record(job, w, &report, lr, now);
-    if (tg_metrics_write_step(&job->metrics, &record) != TG_OK)
+    if (tg_job_is_first(job) && tg_metrics_write_step(&job->metrics, &record) != TG_OK)
         tg_log_warning("a step record was lost: %s", tg_error_message());
     show_step(job, w, &record);
     job->train_seconds += record.t_step;
@@ -155,6 +176,14 @@ static bool enough(const tg_job *job)
     return limit > 0 && job->state.updates >= limit;
 }
 
+/* Whether a batch is the last of its window: the same on every rank. */
+static bool is_last(const tg_job *job, const window *w, const tg_batch *batch)
+{
+    uint64_t batches = tg_loader_batches_per_epoch(job->loader);
+    uint64_t done = (batch->position + job->group_batch - 1) / job->group_batch;
+    return w->batches + 1 >= job->options->recipe.grad_accum_steps || done >= batches;
+}
+
 /* Takes batches to the end of the epoch. TG_END: the epoch is complete; TG_OK: stopped early. */
 static tg_status run_epoch(tg_job *job)
 {
@@ -162,8 +191,7 @@ static tg_status run_epoch(tg_job *job)
     const bool whole = job->state.position == 0;
     const uint64_t images_before = job->images_done;
     int64_t accumulation = job->options->recipe.grad_accum_steps;
-    w.step =
-        (int64_t)(job->state.position / (uint64_t)job->options->recipe.batch_size) / accumulation;
+    w.step = (int64_t)(job->state.position / job->group_batch) / accumulation;
     TG_TRY(tg_loader_start_epoch(job->loader, (uint64_t)job->state.epoch, job->state.position));
     for (;;) {
         const tg_batch *batch;
@@ -177,14 +205,15 @@ static tg_status run_epoch(tg_job *job)
             tg_loader_release(job->loader, batch);
             return TG_OK;
         }
-        status = tg_step_micro(&job->step, batch, (uint64_t)job->state.epoch, true);
+        status =
+            tg_step_micro(&job->step, batch, (uint64_t)job->state.epoch, is_last(job, &w, batch));
         w.position = batch->position;
         tg_loader_release(job->loader, batch);
         TG_TRY(status);
         if (++w.batches < accumulation)
             continue;
         TG_TRY(end_window(job, &w));
-        if (enough(job) || tg_job_stop_wanted(job))
+        if (enough(job) || stop_now(job))
             return TG_OK;
     }
     if (w.batches)
@@ -201,6 +230,7 @@ static tg_status run_epoch(tg_job *job)
 static tg_status evaluate_epoch(tg_job *job, tg_evaluation *out)
 {
     tg_evaluation e;
+    TG_TRY(tg_job_gather_average(job));
     TG_TRY(tg_job_evaluate(job, exported_params(job), &e));
     if (job->average) {
         tg_evaluation live;
@@ -212,7 +242,7 @@ static tg_status evaluate_epoch(tg_job *job, tg_evaluation *out)
                                    .val_top5 = e.top5,
                                    .val_loss = e.loss,
                                    .val_images = (int64_t)e.images};
-    if (tg_metrics_write_eval(&job->metrics, &record) != TG_OK)
+    if (tg_job_is_first(job) && tg_metrics_write_eval(&job->metrics, &record) != TG_OK)
         tg_log_warning("an evaluation record was lost: %s", tg_error_message());
     if (job->watch->evaluation)
         job->watch->evaluation(job->watch->user, "student", job->state.epoch, &e);
@@ -228,14 +258,15 @@ static tg_status evaluate_epoch(tg_job *job, tg_evaluation *out)
  * beats the best on disk is written. */
 static tg_status keep_best(tg_job *job, const tg_evaluation *e, bool must, bool *out_kept)
 {
-    tg_status status = write_model(job);
+    tg_status status = tg_job_is_first(job) ? write_model(job) : TG_OK;
     *out_kept = status == TG_OK;
-    if (status < 0 && must)
-        return status;
-    if (status < 0) {
+    if (status < 0 && !must) {
         tg_log_warning("the best model so far was not written: %s", tg_error_message());
-        return TG_OK;
+        status = TG_OK;
     }
+    TG_TRY(tg_job_follow_first(job, "the best model", status, out_kept));
+    if (!*out_kept)
+        return TG_OK;
     job->state.best_score = e->top1;
     job->state.best_epoch = job->state.epoch;
     job->state.best_top5 = e->top5;
@@ -257,9 +288,10 @@ static tg_status finish_epoch(tg_job *job, bool last, bool *out_scored)
         TG_TRY(evaluate_epoch(job, &e));
     *out_scored = true;
     double score = e.not_finite ? NAN : e.top1; /* NaN is never the best */
-    tg_status folder = check_folder(job);
-    TG_TRY(folder);
-    if (folder == TG_END)
+    tg_status folder = tg_job_is_first(job) ? check_folder(job) : TG_OK;
+    bool removed = folder == TG_END;
+    TG_TRY(tg_job_follow_first(job, "the run's folder", folder, &removed));
+    if (removed)
         return save(job, score, false, true);
     if (tg_state_is_better(score, job->state.best_score))
         TG_TRY(keep_best(job, &e, last, &best));
@@ -290,7 +322,7 @@ static tg_status leave_unscored(tg_job *job, tg_status status)
 
 /* Without a best evaluation the last weights are the model; not when they have diverged: an update
  * that is not finite is skipped, so the weights alone may not show it. */
-static tg_status finish_unscored(tg_job *job)
+static tg_status write_unscored(tg_job *job)
 {
     const float *params = exported_params(job);
     bool learned = job->optimizer.updates > 0 || job->state.updates == 0;
@@ -311,6 +343,15 @@ static tg_status finish_unscored(tg_job *job)
                        "model is written, but nothing is known of its accuracy",
                        (unsigned long long)job->last.skipped);
     return TG_OK;
+}
+
+static tg_status finish_unscored(tg_job *job)
+{
+    bool written = true;
+    TG_TRY(tg_step_settle(&job->step));
+    TG_TRY(tg_job_gather_average(job));
+    tg_status status = tg_job_is_first(job) ? write_unscored(job) : TG_OK;
+    return tg_job_follow_first(job, "the model", status, &written);
 }
 
 tg_status tg_job_train(tg_job *job)
@@ -336,7 +377,7 @@ tg_status tg_job_train(tg_job *job)
             job->state.epoch--;
             job->state.position = end;
         }
-        if (status == TG_ERROR_STOPPED || (status == TG_OK && tg_job_stop_wanted(job) && !last))
+        if (status == TG_ERROR_STOPPED || (status == TG_OK && stop_now(job) && !last))
             return leave_stopped(job);
         if (status < 0)
             return scored ? status : leave_unscored(job, status);

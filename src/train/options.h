@@ -9,6 +9,7 @@
 #include "infer/network.h"
 #include "loss/objective.h"
 #include "optim/schedule.h"
+#include "train/ranks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,8 +47,9 @@ typedef struct tg_preprocess_choice {
 } tg_preprocess_choice;
 
 typedef struct tg_recipe {
-    int64_t epochs, batch_size, grad_accum_steps;
-    double lr; /* NaN: 5e-4 * batch / 512 (DeiT) */
+    int64_t epochs, batch_size, grad_accum_steps; /* batch_size: of each rank */
+    int64_t global_batch_size; /* of all ranks together; 0: batch_size times their number */
+    double lr;                 /* NaN: 5e-4 * batch / 512 (DeiT) */
     double min_lr, warmup_lr;
     double warmup_epochs;
     tg_schedule_kind sched;
@@ -82,6 +84,9 @@ typedef struct tg_train_options {
     tg_output_choice output;
     int threads; /* compute threads, >= 1 */
     tg_cpu_level cpu_cap;
+    tg_comm *comm; /* the ranks that do this job together, borrowed; NULL: this process alone */
+    tg_ranks_options ranks;
+    double stall_s; /* how long a rank may give nothing (comm.h) */
 } tg_train_options;
 
 tg_train_options tg_train_options_default(void);

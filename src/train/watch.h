@@ -24,9 +24,10 @@ typedef struct tg_train_watch {
     void (*evaluation)(void *user, const char *what, int64_t epoch,
                        const tg_evaluation *evaluation);
     void (*evaluating)(void *user, uint64_t done, uint64_t total);
-    tg_status (*opened)(void *user); /* all is there and checked; an error ends the job */
+    tg_status (*opened)(void *user);  /* all is there and checked; an error ends the job */
     tg_status (*present)(void *user); /* before a save: tg_run_dir_check of the run's folder */
-    int (*stop)(void *user);         /* nonzero: save and leave (TG_ERROR_STOPPED) */
+    void (*stopping)(void *user, int stop); /* a rank, maybe another one, wants to stop: its wish */
+    int (*stop)(void *user);                /* nonzero: save and leave (TG_ERROR_STOPPED) */
 } tg_train_watch;
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#define RESUME "the last checkpoint is whole: start again with --resume auto"
+#define RESUME "The last checkpoint is whole: start again with --resume auto"
 
 /* "all-reduce of 4.00 MiB (gradients 3)" */
 static void describe(const tg_host_exchange *x, char *out, size_t bytes)
@@ -46,7 +46,7 @@ tg_status tg_host_blame(const tg_host_exchange *x, const tg_transport *t, const 
     }
     return tg_fail(TG_ERROR_PEER,
                    "nothing has moved for %.1f s in %s; waiting for %s%s. A rank there is stopped, "
-                   "dead, stuck or cut off; " RESUME,
+                   "dead, stuck or cut off. " RESUME,
                    still_s, what, who, count > NAMED ? " and others" : "");
 }
 

@@ -1,0 +1,128 @@
+#!/bin/sh
+# Training by many ranks, from the outside: the same losses as one rank's, whatever their number, stage and
+# changes between stops; a rank that is killed, stopped or asked to stop; ranks that are not alike.
+set -u
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+fail() { printf 'FAILED: %s\n' "$*"; cat out err 2>/dev/null; exit 1; }
+[ -z "${TAGINE_SANITIZE:-}" ] || { echo "skipped: MPI is not built for sanitizers"; exit 77; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+mpis=
+for mpi in openmpi mpich; do
+    [ -f "$(dirname "$TAGINE")/tagine-comm-$mpi.so" ] && command -v "mpirun.$mpi" >/dev/null && mpis="$mpis $mpi"
+done
+[ -n "$mpis" ] || { echo "skipped: no MPI is installed"; exit 77; }
+
+"$TAGINE" data synth --output photos --classes 4 --per-class 30 --img-size 32 --quiet >/dev/null || fail synth
+common="--data photos --img-size 32 --patch-size 8 --num-heads 2 --embed-dim 32 --depth 2 --warmup-epochs 0
+    --lr 1e-3 --threads 1 --model-ema --mixup 0.2 --cutmix 0.5 --cpu-isa avx2 --quiet"
+
+# run MPI RANKS OPTIONS...
+run() {
+    mpi=$1 ranks=$2
+    shift 2
+    # shellcheck disable=SC2086
+    if [ "$ranks" = 1 ]; then
+        timeout 60 "$TAGINE" train $common "$@" >out 2>err
+    else
+        timeout 60 "mpirun.$mpi" -np "$ranks" "$TAGINE" train $common --comm mpi "$@" >out 2>err
+    fi
+}
+weights() { cksum <"$1/model/model.safetensors"; }
+losses() { sed -n 's/.*"step":\([0-9]*\).*"images":\([0-9]*\),"loss":\([^,]*\).*/\1 \2 \3/p' "$1/metrics.jsonl"; }
+# close A B: the same steps and photos, and losses to 1e-5
+close() {
+    losses "$1" >a
+    losses "$2" >b
+    paste -d' ' a b | awk '$1 != $4 || $2 != $5 || ($3 / $6 - 1) ^ 2 > 1e-10 { bad = 1; print } END { exit bad || NR < 20 }'
+}
+
+run none 1 --epochs 3 --batch-size 12 --output one || fail "one rank"
+for mpi in $mpis; do
+    for zero in 0 1; do
+        run "$mpi" 2 --epochs 3 --batch-size 6 --zero $zero --output "two-$mpi-$zero" || fail "$mpi: two ranks"
+        close one "two-$mpi-$zero" || fail "$mpi: two ranks are not one"
+    done
+    [ "$(weights "two-$mpi-0")" = "$(weights "two-$mpi-1")" ] || fail "$mpi: in shares or not"
+    set -- $mpis
+    [ "$(weights "two-$1-0")" = "$(weights "two-$mpi-0")" ] || fail "$mpi: other bits than $1"
+done
+set -- $mpis
+mpi=$1
+run "$mpi" 3 --epochs 3 --global-batch-size 12 --zero 1 --output three || fail "three ranks"
+close one three || fail "three ranks are not one"
+grep -q '"ranks": *3' three/run.json || fail "run.json does not tell the ranks"
+[ -s three/log/rank-2.log ] || fail "the third rank left no log"
+
+# Stopped inside and between epochs, gone on with by another number of ranks.
+for stage in "1 7 0" "2 13 1" "4 20 1" "3 24 0" "1 30 0"; do
+    # shellcheck disable=SC2086
+    set -- $stage
+    run "$mpi" "$1" --epochs 3 --global-batch-size 12 --output chain --resume auto --steps "$2" --zero "$3" ||
+        fail "chain: $1 ranks to step $2"
+done
+close one chain || fail "the chain 1 2 4 3 1 is not the unbroken run"
+
+# The process of a rank of the job that writes to `long`.
+process_of() {
+    for at in /proc/[0-9]*; do
+        if [ "$(readlink "$at/exe" 2>/dev/null)" = "$(readlink -f "$TAGINE")" ] &&
+            tr '\0' '\n' <"$at/cmdline" 2>/dev/null | grep -qxF "$work/long" &&
+            tr '\0' '\n' <"$at/environ" 2>/dev/null | grep -Eqx "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1"; then
+            basename "$at"
+        fi
+    done
+}
+start_long() {
+    rm -rf long
+    run "$mpi" 3 --epochs 100000 --batch-size 4 --output "$work/long" --checkpoint-steps 20 \
+        --eval-interval 100000 --stall-seconds 2 "$@" &
+    i=0
+    until [ -e long/checkpoints/last ]; do
+        i=$((i + 1))
+        [ $i -lt 300 ] || fail "no checkpoint in 30 s"
+        sleep 0.1
+    done
+}
+goes_on() {
+    at=$(sed -n 's/.*"step":\([0-9]*\),.*/\1/p' long/metrics.jsonl | tail -n 1)
+    run "$mpi" 2 --epochs 100000 --global-batch-size 12 --output "$work/long" --eval-interval 100000 \
+        --resume auto --steps $((at + 5)) || fail "$1: does not go on"
+}
+
+start_long
+kill -9 "$(process_of 1)"
+wait
+grep -q 'rank 1 on .* is gone' err || fail "killed: who and where"
+grep -q 'is gone' long/failure || fail "killed: no failure file"
+goes_on killed
+
+start_long --zero 1
+stopped=$(process_of 2)
+kill -STOP "$stopped"
+sleep 4
+kill -CONT "$stopped" 2>/dev/null
+wait
+grep -q 'nothing has moved for .*rank 2 on' err || fail "stopped: who and where"
+grep -q '"exit": *5' long/run.json || fail "stopped: exit code 5"
+goes_on stopped
+
+start_long --zero 1
+kill -TERM "$(process_of 1)"
+wait
+grep -q 'stopped on request' err || fail "asked to stop"
+grep -q '"exit": *143' long/run.json || fail "asked to stop: exit code"
+goes_on "asked to stop"
+
+# Other options, other photos.
+cp -r photos others
+rm "$(find others/train -name '*.jpg' | head -n 1)"
+for difference in "--lr 2e-3" "--data others"; do
+    # shellcheck disable=SC2086
+    timeout 60 "mpirun.$mpi" -np 1 "$TAGINE" train $common --comm mpi --epochs 1 --batch-size 6 --output unlike : \
+        -np 1 "$TAGINE" train $common --comm mpi --epochs 1 --batch-size 6 --output unlike $difference \
+        >out 2>err && fail "$difference on one rank alone"
+    grep -q 'rank 1 on .* has other' err || fail "$difference: who differs"
+done
+exit 0
