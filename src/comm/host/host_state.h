@@ -1,0 +1,76 @@
+/* host_state.h - what the caller's side and the progress thread share; for comm/host only. */
+#ifndef TG_COMM_HOST_HOST_STATE_H
+#define TG_COMM_HOST_HOST_STATE_H
+
+#include "comm/host/peers.h"
+
+#include <pthread.h>
+
+enum {
+    TG_HOST_QUEUE = 1024, /* collectives that wait to begin */
+    TG_HOST_CONTROL_BYTES = 1024,
+};
+
+/* What a rank says outside of collectives: why it leaves, or "", an orderly end. */
+typedef struct tg_host_control {
+    char reason[TG_HOST_CONTROL_BYTES];
+} tg_host_control;
+
+/* To and from one peer. */
+typedef struct tg_host_line {
+    tg_transport_request in, out;
+    tg_host_control heard;
+    bool listening, sending, ended;
+} tg_host_line;
+
+/* What the caller wants, until the thread takes it up. */
+typedef struct tg_host_order {
+    tg_comm_work work;
+    const void *mine;
+    void *all;
+    size_t meet_bytes;
+} tg_host_order;
+
+typedef struct tg_host {
+    tg_comm base;
+    tg_transport transport;
+    tg_host_peer *peers;
+    tg_host_line *lines; /* [size] */
+    tg_host_control said;
+    pthread_t thread;
+    bool started, joined; /* the thread; the caller's to know */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;               /* queue, tickets, failure, waiting */
+    tg_host_exchange ring[TG_HOST_DEPTH]; /* ticket % depth: what is under way; the thread's own */
+    /* under the lock */
+    tg_host_order orders[TG_HOST_QUEUE]; /* ticket % queue */
+    tg_comm_ticket first, next;          /* oldest not done, next to be given */
+    bool waiting, closing, leaving, failed;
+    int64_t stall_ns;
+    char error[TG_ERROR_BYTES];
+    tg_status status;
+    tg_comm_traffic traffic;
+    size_t bytes;
+} tg_host;
+
+static inline tg_host_exchange *tg_host_exchange_of(tg_host *h, tg_comm_ticket ticket)
+{
+    return &h->ring[ticket % TG_HOST_DEPTH];
+}
+
+/* Keeps the message last recorded on this thread as what ended everything, unless something else has,
+ * and wakes whoever waits. Lock held. */
+void tg_host_record_failure(tg_host *h, tg_status status);
+
+/* The progress thread; user: the tg_host. */
+void *tg_host_run(void *user);
+
+/* control.c: a peer's word is awaited from here on. */
+tg_status tg_host_listen(tg_host *h, int peer) TG_MUST_CHECK;
+/* TG_ERROR_PEER when a peer left; busy (work stands still): also when one has ended its own. */
+tg_status tg_host_hear(tg_host *h, bool busy) TG_MUST_CHECK;
+/* Sends `said` to all and gives it a moment to go out; hear: waits for the others' ends, too. */
+void tg_host_farewell(tg_host *h, bool hear);
+void tg_host_sleep(int64_t ns);
+
+#endif
