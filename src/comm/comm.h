@@ -93,8 +93,9 @@ tg_status tg_comm_meet(tg_comm *comm, const char *what, const void *mine, size_t
  * with the first failing rank's message when there is one; else TG_OK. */
 tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status) TG_MUST_CHECK;
 
-/* How long a collective may stand still; the default is 60 s. Raise it around work whose length
- * differs between ranks. */
+/* How long a collective may stand still while all ranks give signs of life; raise it around work whose
+ * length differs between ranks. A rank whose process gives none is lost after the time that the
+ * communicator was opened with, whatever is set here. */
 void tg_comm_set_stall(tg_comm *comm, double seconds);
 
 /* Name of the machine of a rank. */

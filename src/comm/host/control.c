@@ -3,12 +3,14 @@
 
 #include "os/clock.h"
 
+#include <string.h>
 #include <time.h>
 
 enum {
     CONTROL_TAG = 0,
     FAREWELL_NS = 500 * 1000 * 1000,
     LOOK_NS = 20 * 1000,
+    SIGNS_IN_SILENCE = 5, /* signs of life in the time after which their absence counts */
 };
 
 void tg_host_sleep(int64_t ns)
@@ -38,12 +40,17 @@ tg_status tg_host_hear(tg_host *h, bool busy)
             if (code)
                 return tg_host_transport_failed(&h->transport, "receiving from", r, code);
         }
-        if (done) {
-            line->listening = false;
-            line->ended = true;
-            line->heard.reason[TG_HOST_CONTROL_BYTES - 1] = '\0';
+        if (!done)
+            continue;
+        line->listening = false;
+        line->heard_ns = tg_clock_ns();
+        line->heard.reason[TG_HOST_CONTROL_BYTES - 1] = '\0';
+        if (strcmp(line->heard.reason, TG_HOST_ALIVE) == 0) {
+            TG_TRY(tg_host_listen(h, r));
+            continue;
         }
-        if (done && line->heard.reason[0])
+        line->ended = true;
+        if (line->heard.reason[0])
             return tg_fail(TG_ERROR_PEER, "rank %d on %s left: %s", r, h->peers[r].host,
                            line->heard.reason);
     }
@@ -56,28 +63,80 @@ tg_status tg_host_hear(tg_host *h, bool busy)
     return TG_OK;
 }
 
-void tg_host_farewell(tg_host *h, bool hear)
+/* Whether the last word to a peer is out; one that fails to go out is given up. */
+static bool is_sent(tg_host *h, tg_host_line *line)
 {
-    int64_t end = tg_clock_ns() + (hear ? h->stall_ns : FAREWELL_NS);
+    int done = 0;
+    if (line->sending && (h->transport.test(&h->transport, &line->out, &done) != 0 || done))
+        line->sending = false;
+    return !line->sending;
+}
+
+tg_status tg_host_tell_alive(tg_host *h)
+{
+    const int64_t now = tg_clock_ns();
+    if (now - h->alive_ns < h->silence_ns / SIGNS_IN_SILENCE)
+        return TG_OK;
+    h->alive_ns = now;
+    for (int r = 0; r < h->base.size; r++) {
+        tg_host_line *line = &h->lines[r];
+        if (r == h->base.rank || line->ended || !is_sent(h, line))
+            continue;
+        int code = h->transport.send(&h->transport, &h->alive, sizeof h->alive, r, CONTROL_TAG,
+                                     &line->out);
+        if (code)
+            return tg_host_transport_failed(&h->transport, "sending to", r, code);
+        line->sending = true;
+    }
+    return TG_OK;
+}
+
+int tg_host_find_silent(const tg_host *h, const tg_host_exchange *exchange, int64_t now)
+{
+    for (int r = 0; r < h->base.size; r++)
+        if (r != h->base.rank && tg_host_waits_for(exchange, r) &&
+            now - h->lines[r].heard_ns >= h->silence_ns)
+            return r;
+    return -1;
+}
+
+/* Hears a peer out to its last word. */
+static bool has_ended(tg_host *h, int peer)
+{
+    tg_host_line *line = &h->lines[peer];
+    int done = 0;
+    if (line->listening && (h->transport.test(&h->transport, &line->in, &done) != 0 || done)) {
+        line->listening = false;
+        if (done && strcmp(line->heard.reason, TG_HOST_ALIVE) == 0)
+            (void)!tg_host_listen(h, peer);
+    }
+    return !line->listening;
+}
+
+static void say_last_word(tg_host *h)
+{
     for (int r = 0; r < h->base.size; r++)
         h->lines[r].sending =
             r != h->base.rank && h->transport.send(&h->transport, &h->said, sizeof h->said, r,
                                                    CONTROL_TAG, &h->lines[r].out) == 0;
-    while (tg_clock_ns() < end) {
-        bool all = true;
+}
+
+void tg_host_farewell(tg_host *h, bool hear)
+{
+    const int64_t end = tg_clock_ns() + (hear ? h->stall_ns : FAREWELL_NS);
+    for (bool said = false; tg_clock_ns() < end; tg_host_sleep(LOOK_NS)) {
+        bool out = true, heard = true;
         for (int r = 0; r < h->base.size; r++) {
-            tg_host_line *line = &h->lines[r];
-            int done = 0;
-            if (line->sending && (h->transport.test(&h->transport, &line->out, &done) != 0 || done))
-                line->sending = false;
-            done = 0;
-            if (hear && line->listening &&
-                (h->transport.test(&h->transport, &line->in, &done) != 0 || done))
-                line->listening = false;
-            all = all && !line->sending && !(hear && line->listening);
+            if (r == h->base.rank)
+                continue;
+            out = is_sent(h, &h->lines[r]) && out;
+            heard = (!hear || has_ended(h, r)) && heard;
         }
-        if (all)
-            break;
-        tg_host_sleep(LOOK_NS);
+        if (said && out && heard)
+            return;
+        if (!said && out) { /* after what was still on its way */
+            say_last_word(h);
+            said = true;
+        }
     }
 }

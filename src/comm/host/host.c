@@ -1,6 +1,8 @@
 /* The caller's side: queues work for the progress thread and waits for tickets. */
 #include "comm/host/host_state.h"
 
+#include "os/clock.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,8 +220,10 @@ static tg_status start_thread(tg_host *h)
     pthread_cond_init(&h->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     for (int r = 0; r < h->base.size; r++)
-        if (r != h->base.rank)
+        if (r != h->base.rank) {
+            h->lines[r].heard_ns = tg_clock_ns();
             TG_TRY(tg_host_listen(h, r));
+        }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int code = pthread_create(&h->thread, NULL, tg_host_run, h);
@@ -275,7 +279,8 @@ tg_status tg_host_open(const tg_transport *transport, const char *host_name_of_s
     h->lines = lines;
     h->peers = peers;
     h->first = h->next = 1;
-    h->stall_ns = (int64_t)(stall_s * NS_PER_S);
+    h->stall_ns = h->silence_ns = (int64_t)(stall_s * NS_PER_S);
+    snprintf(h->alive.reason, sizeof h->alive.reason, "%s", TG_HOST_ALIVE);
     tg_status status = start_thread(h);
     if (status == TG_OK)
         status = introduce(h, host_name_of_self);

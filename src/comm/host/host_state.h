@@ -11,7 +11,9 @@ enum {
     TG_HOST_CONTROL_BYTES = 1024,
 };
 
-/* What a rank says outside of collectives: why it leaves, or "", an orderly end. */
+/* What a rank says outside of collectives: why it leaves; "", an orderly end; or TG_HOST_ALIVE, that it
+ * is there, which its thread says in time even while the rank computes or writes for long. */
+#define TG_HOST_ALIVE "\001"
 typedef struct tg_host_control {
     char reason[TG_HOST_CONTROL_BYTES];
 } tg_host_control;
@@ -20,6 +22,7 @@ typedef struct tg_host_control {
 typedef struct tg_host_line {
     tg_transport_request in, out;
     tg_host_control heard;
+    int64_t heard_ns; /* last sign of life */
     bool listening, sending, ended;
 } tg_host_line;
 
@@ -36,7 +39,9 @@ typedef struct tg_host {
     tg_transport transport;
     tg_host_peer *peers;
     tg_host_line *lines; /* [size] */
-    tg_host_control said;
+    tg_host_control said, alive;
+    int64_t silence_ns; /* a rank that gives no sign of life for so long is lost */
+    int64_t alive_ns;   /* when this one last gave one; the thread's own */
     pthread_t thread;
     bool started, joined; /* the thread; the caller's to know */
     pthread_mutex_t lock;
@@ -67,6 +72,10 @@ void *tg_host_run(void *user);
 
 /* control.c: a peer's word is awaited from here on. */
 tg_status tg_host_listen(tg_host *h, int peer) TG_MUST_CHECK;
+/* Says that this rank is there, where it is time to. */
+tg_status tg_host_tell_alive(tg_host *h) TG_MUST_CHECK;
+/* Of those that `exchange` waits for, one that has given no sign of life for silence_ns; -1: none. */
+int tg_host_find_silent(const tg_host *h, const tg_host_exchange *exchange, int64_t now);
 /* TG_ERROR_PEER when a peer left; busy (work stands still): also when one has ended its own. */
 tg_status tg_host_hear(tg_host *h, bool busy) TG_MUST_CHECK;
 /* Sends `said` to all and gives it a moment to go out; hear: waits for the others' ends, too. */

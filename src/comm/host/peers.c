@@ -26,6 +26,11 @@ static size_t outstanding(const tg_host_exchange *x, int peer, bool receive)
     return bytes;
 }
 
+bool tg_host_waits_for(const tg_host_exchange *x, int peer)
+{
+    return outstanding(x, peer, true) || outstanding(x, peer, false);
+}
+
 tg_status tg_host_blame(const tg_host_exchange *x, const tg_transport *t, const tg_host_peer *peers,
                         double still_s)
 {
@@ -53,7 +58,7 @@ tg_status tg_host_blame(const tg_host_exchange *x, const tg_transport *t, const 
 int tg_host_find_dead(const tg_host_exchange *x, const tg_transport *t, const tg_host_peer *peers)
 {
     for (int r = 0; r < t->size; r++)
-        if (r != t->rank && (outstanding(x, r, true) || outstanding(x, r, false)) &&
+        if (r != t->rank && tg_host_waits_for(x, r) &&
             !tg_process_alive(&peers[t->rank].process, &peers[r].process))
             return r;
     return -1;

@@ -15,6 +15,8 @@ typedef struct tg_host_peer {
 tg_status tg_host_blame(const tg_host_exchange *exchange, const tg_transport *transport,
                         const tg_host_peer *peers, double still_s);
 
+/* Whether messages of a peer, or to it, are outstanding. */
+bool tg_host_waits_for(const tg_host_exchange *exchange, int peer);
 /* A peer that `exchange` waits for and whose process on this machine is gone; -1: none. */
 int tg_host_find_dead(const tg_host_exchange *exchange, const tg_transport *transport,
                       const tg_host_peer *peers);

@@ -82,7 +82,8 @@ static tg_status judge(tg_host *h, tg_comm_ticket first, progress *p, int64_t no
         if (dead >= 0)
             return tg_host_report_dead(x, h->peers, dead);
     }
-    if (now - p->moved_ns >= stall_ns)
+    if (now - p->moved_ns >= stall_ns ||
+        (now - p->moved_ns >= h->silence_ns && tg_host_find_silent(h, x, now) >= 0))
         return tg_host_blame(x, &h->transport, h->peers, (double)(now - p->moved_ns) / NS_PER_S);
     return TG_OK;
 }
@@ -170,6 +171,8 @@ static bool round_of(tg_host *h, progress *p)
     if (status == TG_OK && now - p->heard_ns >= CONTROL_LOOK_NS) {
         p->heard_ns = now;
         status = tg_host_hear(h, done < v.next && now - p->moved_ns >= LIVENESS_NS);
+        if (status == TG_OK)
+            status = tg_host_tell_alive(h);
     }
     if (status == TG_OK && done < v.next && !moved)
         status = judge(h, done, p, now, v.stall_ns);
