@@ -1,5 +1,6 @@
 #include "comm/comm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,12 +69,16 @@ typedef struct verdict {
 
 tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status)
 {
+    if (comm->size == 1)
+        return status;
+    char own[TG_ERROR_BYTES]; /* whole, where the others get its beginning */
     verdict mine = {.status = status < 0 ? status : TG_OK};
+    snprintf(own, sizeof own, "%s", tg_error_message());
     verdict *all = calloc((size_t)comm->size, sizeof *all);
     if (!all)
         return tg_fail(TG_ERROR_MACHINE, "out of memory to hear %d ranks", comm->size);
     if (mine.status < 0)
-        strncpy(mine.reason, tg_error_message(), sizeof mine.reason - 1);
+        memcpy(mine.reason, own, strnlen(own, sizeof mine.reason - 1));
     tg_status met = tg_comm_meet(comm, what, &mine, sizeof mine, all);
     for (int r = 0; r < comm->size && met == TG_OK && mine.status == TG_OK; r++)
         if (all[r].status < 0)
@@ -81,6 +86,6 @@ tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status)
                           all[r].reason);
     free(all);
     if (mine.status < 0)
-        return tg_fail(mine.status, "%s", mine.reason);
+        return tg_fail(mine.status, "%s", own);
     return met;
 }

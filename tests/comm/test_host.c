@@ -175,6 +175,19 @@ static tg_status one_disagrees(tg_comm *comm, tg_test_world *world, void *user)
     return tg_comm_agree(comm, "opening data", mine);
 }
 
+/* One rank alone keeps its whole message and its notes. */
+static void test_agree_alone(void **state)
+{
+    (void)state;
+    char text[3000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    tg_status status = tg_fail(TG_ERROR_INPUT, "%s", text);
+    assert_int_equal(tg_comm_agree(tg_comm_self(), "alone", status), TG_ERROR_INPUT);
+    assert_string_equal(tg_error_message(), text);
+    assert_int_equal(tg_comm_agree(tg_comm_self(), "alone", TG_END), TG_END);
+}
+
 static void test_agree(void **state)
 {
     (void)state;
@@ -294,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_scatter_then_gather),
         cmocka_unit_test(test_meet),
         cmocka_unit_test(test_agree),
+        cmocka_unit_test(test_agree_alone),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_slow_rank),
         cmocka_unit_test(test_progress),
