@@ -151,14 +151,10 @@ static int open_with_small_stacks(void)
 {
     tg_stream *stream = NULL;
     tg_status status = tg_stream_open_cpu(2, TG_CPU_AMX, &stream);
-#if defined(__clang__) /* its OpenMP library makes stacks larger than it is told to */
-    if (status == TG_OK) {
-        tg_stream_close(stream);
-        return 0;
-    }
-#endif
+    /* libomp's stacks are a little larger than it is told to make them */
     return status == TG_ERROR_MACHINE && !stream &&
-                   strstr(tg_error_message(), "a stack of 128 KiB, and 256 are needed")
+                   strstr(tg_error_message(), "has a stack of 12") &&
+                   strstr(tg_error_message(), " KiB, and 256 are needed")
                ? 0
                : 1;
 }
