@@ -5,8 +5,10 @@
  *            p -= lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps)
  *            g is first multiplied by grad_scale (clipping, averaging).
  *            With `average` given, its update (Average, below) follows in the same sweep.
- * Norm       sum of squares in double over fixed chunks of 65,536 elements in index order:
- *            the same bits for any thread count.
+ * Norm       sum of squares in double over fixed chunks of 65,536 elements in index order, the first of
+ *            which begins at x. Its bits depend on x[0 .. n) alone: not on the thread count, nor on
+ *            where in a larger buffer x lies. So the sums of a buffer's pieces, added in a fixed order,
+ *            are the same bits whoever computes which.
  * Average    e += (1 - decay) (p - e)
  */
 #ifndef TG_KERN_OPTIM_H

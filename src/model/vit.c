@@ -178,6 +178,17 @@ static void refresh_prefix(tg_vit *vit)
         tg_vit_add(vit, positions, vit->params + vit->pos, vit->prefix);
 }
 
+/* Every tensor lies wholly in [begin, end) or wholly outside. */
+static bool cuts_no_tensor(const tg_param_table *table, size_t begin, size_t end)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const size_t first = table->items[i].offset, last = first + table->items[i].count;
+        if (first < end && last > begin && (first < begin || last > end))
+            return false;
+    }
+    return true;
+}
+
 /* A weight of the range [begin, end) anew; one outside stays as it is, and so does an absent one. */
 static tg_status refresh_weight(tg_vit *vit, tg_weight *weight, size_t at, size_t begin, size_t end)
 {
@@ -189,6 +200,7 @@ static tg_status refresh_weight(tg_vit *vit, tg_weight *weight, size_t at, size_
 tg_status tg_vit_refresh_range(tg_vit *vit, size_t offset, size_t count)
 {
     const size_t end = offset + count;
+    assert(end <= vit->table.elements && cuts_no_tensor(&vit->table, offset, end));
     TG_TRY(refresh_weight(vit, vit->patch, vit->patch_w, offset, end));
     for (size_t l = 0; l < vit->config.depth; l++) {
         const tg_block_weights *w = &vit->weights[l];
@@ -200,7 +212,7 @@ tg_status tg_vit_refresh_range(tg_vit *vit, size_t offset, size_t count)
     }
     TG_TRY(refresh_weight(vit, vit->head, vit->head_w, offset, end));
     TG_TRY(refresh_weight(vit, vit->head_dist, vit->head_dist_w, offset, end));
-    if (offset == 0)
+    if (count && offset < vit->patch_w) /* tokens and positions lie first */
         refresh_prefix(vit);
     return TG_OK;
 }

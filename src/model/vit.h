@@ -5,12 +5,14 @@
  * vit_backward.c have one function per stage, in that order and its reverse.
  *
  * States     tg_vit_new -> refresh -> { forward(train) -> backward -> (optimizer) -> refresh }...
- *            or { forward(infer) }... -> tg_vit_free. `refresh` after every change of the parameters.
+ *            or { forward(infer) }... -> tg_vit_free. `refresh` after every change of the parameters, at
+ *            the latest when forward asks for them (tg_vit_range_needed).
  * Memory     parameters and gradients: the caller's flat buffers, laid out by tg_vit_params, borrowed
  *            for the life of the object. Activations: the caller's step arena; a training forward
  *            leaves its tape there until backward has run. tg_vit_step_bytes bounds what one
  *            forward (+ backward) takes.
- * Errors     TG_ERROR_MACHINE from the device's library or memory.
+ * Errors     TG_ERROR_MACHINE from the device's library or memory; from forward also what the caller's
+ *            tg_vit_range_needed returned.
  * Threads    one thread at a time per object.
  */
 #ifndef TG_MODEL_VIT_H
@@ -37,8 +39,9 @@ const tg_param_table *tg_vit_get_params(const tg_vit *vit);
 
 /* Rebuilds the device's prepared copies from the fp32 parameters. */
 tg_status tg_vit_refresh(tg_vit *vit) TG_MUST_CHECK;
-/* The same for the tensors of params [offset, offset + count), one of the ranges that forward asks
- * for (tg_vit_range_needed) or several neighbours. */
+/* The same for the tensors of params [offset, offset + count) alone: ranges that forward asks for
+ * (tg_vit_range_needed), or any others that cut no tensor (assert). Once ranges have covered the buffer,
+ * in any order, the copies are the same bits as after tg_vit_refresh. */
 tg_status tg_vit_refresh_range(tg_vit *vit, size_t offset, size_t count) TG_MUST_CHECK;
 
 /* Upper bound of arena bytes for one forward of B images (TRAIN: with its backward). (size_t)-1 when
@@ -50,7 +53,8 @@ size_t tg_vit_weight_bytes(const tg_vit_config *config, const tg_kern *kern, tg_
 
 /* Asks for params [offset, offset + count), which forward uses next: whoever keeps them elsewhere brings
  * them and refreshes their prepared copies. Ranges ascend without gaps and cover the whole buffer:
- * embedding, each block, final norm with heads. Runs on the calling thread; an error ends forward. */
+ * embedding, each block right before its first norm, final norm with heads. Runs on the calling thread
+ * while no other works for the model. An error ends forward, which returns it and asks no further. */
 typedef tg_status (*tg_vit_range_needed)(void *user, size_t offset, size_t count);
 
 typedef struct tg_vit_input {
@@ -76,6 +80,7 @@ tg_status tg_vit_forward(tg_vit *vit, tg_arena *step, const tg_vit_input *input,
  * cover the whole buffer. Runs on the calling thread between layers. */
 typedef void (*tg_vit_range_ready)(void *user, size_t offset, size_t count);
 
+/* Gradients of the outputs, and where those of all parameters go. */
 typedef struct tg_vit_backward_args {
     const float *dlogits;      /* [B,K] or NULL */
     const float *dlogits_dist; /* [B,K] or NULL */

@@ -189,6 +189,7 @@ static tg_status between_attentions(tg_vit *vit, const tg_vit_span *span, void *
     return before_attention(vit, l, span);
 }
 
+/* Has the caller bring parameters [begin, end), which the next stages use. */
 static tg_status need(const tg_vit_input *input, size_t begin, size_t end)
 {
     return input->needed ? input->needed(input->needed_user, begin, end - begin) : TG_OK;

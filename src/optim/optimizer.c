@@ -1,5 +1,6 @@
 #include "optim/optimizer.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -80,6 +81,8 @@ void tg_optimizer_update_range(const tg_optimizer *optimizer, size_t offset, siz
 {
     const tg_optimizer_options *o = &optimizer->options;
     const double t = (double)optimizer->updates;
+    assert(optimizer->updates > 0 && offset % 16 == 0 && count % 16 == 0);
+    assert(offset <= optimizer->elements && count <= optimizer->elements - offset);
     tg_adamw hyper = {.beta1 = o->beta1,
                       .beta2 = o->beta2,
                       .eps = (float)o->eps,

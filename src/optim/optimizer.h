@@ -54,7 +54,8 @@ tg_status tg_optimizer_step(tg_optimizer *optimizer, const float *grads, double 
                             double lr, double *out_grad_norm) TG_MUST_CHECK;
 
 /* The same in pieces, for whoever has the norm and keeps gradients, moments and average piece by piece:
- * begin_step once, then update_range for each range [offset, offset + count), both multiples of 16.
+ * begin_step once (`updates` goes up by one), then update_range for each range [offset, offset + count),
+ * both multiples of 16 floats; a range may cut tensors and groups. Each element at most once a step.
  * grads, m, v and average (NULL when off) point at the first element of the range; grad_scale holds
  * the clipping (tg_optimizer_clip). Whatever the cuts, the same bits as tg_optimizer_step. */
 void tg_optimizer_begin_step(tg_optimizer *optimizer);

@@ -6,6 +6,7 @@
 #include "kern/kern.h"
 
 #include <math.h>
+#include <string.h>
 
 static const double EPS = 0x1p-23;
 
@@ -115,6 +116,42 @@ static void threads_do_not_matter(void **unused)
     tg_buffer_free(&x);
 }
 
+/* The norm of a piece is that of its numbers alone, to the bit: in place or copied elsewhere, on any
+ * number of threads. Level -1: the reference. */
+static void check_piece(int level, const float *there, size_t count)
+{
+    tg_buffer alone = tg_buffer_new(TG_F32, count);
+    memcpy(alone.data, there, count * sizeof(float));
+    double want = 0;
+    for (int threads = 1; threads <= 2; threads++) {
+        tg_stream *stream;
+        assert_ok(tg_stream_open_cpu(threads, (tg_cpu_level)(level < 0 ? 0 : level), &stream));
+        const tg_kern *kern = level < 0 ? tg_kern_ref() : tg_kern_select(stream);
+        const double here = kern->optim.sum_squares(stream, count, there);
+        const double moved = kern->optim.sum_squares(stream, count, alone.data);
+        want = threads == 1 ? here : want;
+        assert_true(here > 0);
+        assert_memory_equal(&here, &want, sizeof want);
+        assert_memory_equal(&moved, &want, sizeof want);
+        tg_stream_close(stream);
+    }
+    tg_buffer_free(&alone);
+}
+
+static void norms_of_pieces(void **unused)
+{
+    (void)unused;
+    enum { N = 200000 };
+    const struct {
+        size_t begin, count;
+    } pieces[] = {{0, 1}, {16, 15999}, {16016, 49531}, {65552, 131}, {70000, 129997}};
+    tg_buffer x = tg_buffer_random(TG_F32, N, 5, 1);
+    for (int level = (int)tg_cpu_level_detect(); level >= -1; level--)
+        for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
+            check_piece(level, (const float *)x.data + pieces[i].begin, pieces[i].count);
+    tg_buffer_free(&x);
+}
+
 static void averages(void **unused)
 {
     (void)unused;
@@ -154,6 +191,7 @@ int main(void)
         cmocka_unit_test(first_step_by_hand),
         cmocka_unit_test(every_level_matches_the_reference),
         cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(norms_of_pieces),
         cmocka_unit_test(averages),
         cmocka_unit_test(bad_gradients_show_in_the_norm),
     };
