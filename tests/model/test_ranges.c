@@ -4,7 +4,6 @@
 #include "support/check.h"
 #include "support/device.h"
 
-#include "base/rng.h"
 #include "model/vit.h"
 
 #include <math.h>
