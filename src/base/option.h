@@ -12,6 +12,7 @@
  *   TG_OPTION_CHOICE  int               --opt adamw (index into choices)     opt: adamw
  *   TG_OPTION_DOUBLES tg_option_doubles --mean 0.5 0.5 0.5, --mean 0.5,0.5   mean: [0.5, 0.5, 0.5]
  *
+ * Numbers behind "=" have commas between: --mean=0.5 0.5 is refused with the two ways to write it.
  * One letter stands behind one dash: -j 4, -j4; switches also together: -qv.
  * Names may be written with '_' for '-'. "--" ends the options. An option given twice takes the
  * last value. A value that itself begins with "--" is written --name=VALUE. The command line wins
@@ -49,6 +50,8 @@ enum {
     TG_OPTION_FILE = 2,      /* a STRING that names a file: for completion; "" is refused */
     TG_OPTION_FOLDER = 4,    /* a STRING that names a folder, likewise */
     TG_OPTION_NO_CONFIG = 8, /* only on the command line, never in YAML: --config, --print-config */
+    TG_OPTION_ARCHITECTURE =
+        32, /* a FILE that may also be the name of an architecture: for completion */
     TG_OPTION_SOFT_LOW = 16, /* the value must be above `low`, not equal */
 };
 

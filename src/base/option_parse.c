@@ -96,6 +96,14 @@ static tg_status take_value(tg_options *options, tg_option_entry *entry, const c
                             int count, const char *const *argv, int *at)
 {
     const tg_option_origin from = {.source = TG_OPTION_FROM_ARGUMENTS};
+    double ignored;
+    if (value && entry->option->type == TG_OPTION_DOUBLES && *at + 1 < count &&
+        tg_number_parse_double(argv[*at + 1], strlen(argv[*at + 1]), &ignored))
+        return tg_fail(TG_ERROR_USAGE,
+                       "--%s=%.100s %.100s: a list follows a blank, --%s %.100s %.100s, or has "
+                       "commas, --%s=%.100s,%.100s",
+                       entry->option->name, value, argv[*at + 1], entry->option->name, value,
+                       argv[*at + 1], entry->option->name, value, argv[*at + 1]);
     if (value)
         return tg_option_store(options, entry, &from, value);
     if (entry->option->type == TG_OPTION_BOOL)

@@ -69,7 +69,7 @@ static const tg_option DISTILL_OPTIONS[] = {
      .initial = "vit_base_patch16_224",
      .metavar = "MODEL",
      .help = "the teacher: architecture name or model folder",
-     .flags = TG_OPTION_FILE},
+     .flags = TG_OPTION_FILE | TG_OPTION_ARCHITECTURE},
 };
 
 #define MODEL_GROUP                                                                                \
@@ -259,15 +259,30 @@ static tg_status run_infer(const tg_invocation *invocation)
     "step. "                                                                                       \
     "With --json in\n\"operations\"."
 
+static const tg_command_note TRAIN_EXAMPLES[] = {
+    {"tagine bench train --batch-size 4 --steps 3 --amp-dtype bfloat16",
+     "Time a training step of ViT-Ti/16 in bfloat16"},
+    {"tagine bench train --batch-size 4 --steps 3 --profile", "The same, part by part"},
+    {0},
+};
+
 const tg_command tg_command_bench_train = {
     .name = "bench train",
     .arguments = "",
     .summary = "Measure a training step against this machine's peak",
     .description = DESCRIPTION,
+    .examples = TRAIN_EXAMPLES,
+    .see_also = "train, plan",
     .groups = TRAIN_GROUPS,
     .group_count = TG_COUNT_OF(TRAIN_GROUPS),
     .settings_bytes = sizeof(bench_settings),
     .run = run_train,
+};
+
+static const tg_command_note DISTILL_EXAMPLES[] = {
+    {"tagine bench distill --teacher deit_small_patch16_224 --batch-size 4 --steps 3",
+     "Time a step with a teacher"},
+    {0},
 };
 
 const tg_command tg_command_bench_distill = {
@@ -275,10 +290,17 @@ const tg_command tg_command_bench_distill = {
     .arguments = "",
     .summary = "Measure a distillation step against this machine's peak",
     .description = DESCRIPTION,
+    .examples = DISTILL_EXAMPLES,
+    .see_also = "distill",
     .groups = DISTILL_GROUPS,
     .group_count = TG_COUNT_OF(DISTILL_GROUPS),
     .settings_bytes = sizeof(bench_settings),
     .run = run_distill,
+};
+
+static const tg_command_note INFER_EXAMPLES[] = {
+    {"tagine bench infer --batch-size 1 --steps 5 --json", "Time one photo at a time, for scripts"},
+    {0},
 };
 
 const tg_command tg_command_bench_infer = {
@@ -286,6 +308,8 @@ const tg_command tg_command_bench_infer = {
     .arguments = "",
     .summary = "Measure predicting against this machine's peak",
     .description = DESCRIPTION,
+    .examples = INFER_EXAMPLES,
+    .see_also = "predict",
     .groups = INFER_GROUPS,
     .group_count = TG_COUNT_OF(INFER_GROUPS),
     .settings_bytes = sizeof(bench_settings),

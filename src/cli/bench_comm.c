@@ -211,6 +211,12 @@ static tg_status run(const tg_invocation *invocation)
     return status;
 }
 
+static const tg_command_note EXAMPLES[] = {
+    {"mpirun -n 2 tagine bench comm --comm mpi --mib 1 --repeats 3",
+     "How fast two ranks on this machine exchange 1 MiB"},
+    {0},
+};
+
 const tg_command tg_command_bench_comm = {
     .name = "bench comm",
     .arguments = "",
@@ -221,6 +227,8 @@ const tg_command tg_command_bench_comm = {
         "rank sends (and receives) over the time of the slowest.\n\n"
         "With --json, one object a line: {\"collective\", \"ranks\", \"bytes\", \"seconds\", "
         "\"link_bytes_per_s\", \"link_share\", ...}.",
+    .examples = EXAMPLES,
+    .see_also = "train",
     .groups = GROUPS,
     .group_count = TG_COUNT_OF(GROUPS),
     .settings_bytes = sizeof(comm_settings),

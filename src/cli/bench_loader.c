@@ -3,7 +3,10 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/options_data.h"
+#include "cli/signal.h"
 #include "data/loader_bench.h"
+
+#include <stdio.h>
 
 typedef struct loader_settings {
     tg_data_choice data;
@@ -91,6 +94,21 @@ static void print_text(int workers, const tg_loader_bench *r, tg_text *out)
                           100 * r->transform_s / all_s);
 }
 
+/* What show_progress measures against. */
+typedef struct extent {
+    size_t photos;
+    int passes;
+} extent;
+
+static tg_status show_progress(void *context, int pass, uint64_t images)
+{
+    const extent *all = context;
+    char note[32];
+    snprintf(note, sizeof note, "pass %d of %d", pass + 1, all->passes);
+    tg_console_progress("photos", images, all->photos, note);
+    return tg_signal_stop() ? tg_fail(TG_ERROR_STOPPED, "stopped in %s", note) : TG_OK;
+}
+
 static tg_status measure(const tg_invocation *invocation, const tg_dataset *dataset, int workers,
                          tg_loader_bench *out)
 {
@@ -103,7 +121,10 @@ static tg_status measure(const tg_invocation *invocation, const tg_dataset *data
                                        .preprocess = tg_preprocess_default((int)s->img_size),
                                        .num_classes = dataset->class_count,
                                        .max_bad_share = 1};
-    return tg_loader_bench_run(dataset, &options, (int)s->passes, out);
+    extent all = {dataset->count, (int)s->passes};
+    tg_status status = tg_loader_bench_run(dataset, &options, all.passes, show_progress, &all, out);
+    tg_console_progress_end();
+    return status;
 }
 
 static tg_status run(const tg_invocation *invocation)
@@ -125,12 +146,21 @@ static tg_status run(const tg_invocation *invocation)
     return status;
 }
 
+static const tg_command_note EXAMPLES[] = {
+    {"tagine bench loader --data photos --img-size 32 --passes 1",
+     "Photos a second, from files to batches"},
+    {0},
+};
+
 const tg_command tg_command_bench_loader = {
     .name = "bench loader",
     .arguments = "",
     .summary = "Measure how many photos a second are read, decoded and augmented",
     .description = "Reads the training split as training would, and gives its batches straight "
                    "back. With --json:\n{\"images_per_s\", \"images_per_s_per_core\", ...}.",
+    .examples = EXAMPLES,
+    .see_also = "data stats",
+    .work = TG_COMMAND_THREADS,
     .groups = GROUPS,
     .group_count = TG_COUNT_OF(GROUPS),
     .settings_bytes = sizeof(loader_settings),

@@ -25,6 +25,19 @@ typedef struct tg_command_group {
     size_t offset; /* of the group's struct inside the settings struct */
 } tg_command_group;
 
+/* A line to be typed or a file, and what it is good for. */
+typedef struct tg_command_note {
+    const char *what; /* "tagine plan --amp", "OUTPUT/run.json" */
+    const char *why;  /* a few words without full stop */
+} tg_command_note;
+
+/* What of the machine a command's time depends on; it decides which common options it has. */
+typedef enum tg_command_work {
+    TG_COMMAND_COMPUTES, /* --threads and --cpu-isa */
+    TG_COMMAND_THREADS,  /* --threads */
+    TG_COMMAND_PRINTS    /* neither */
+} tg_command_work;
+
 typedef struct tg_invocation tg_invocation;
 
 typedef struct tg_command {
@@ -32,6 +45,11 @@ typedef struct tg_command {
     const char *arguments;   /* what stands behind the options: "FILE...", or "" */
     const char *summary;     /* one line without full stop */
     const char *description; /* paragraphs for --help and the man page, split by blank lines */
+    const tg_command_note *examples; /* lines that run as they stand, in the order of the commands;
+                                        ended by an empty one, or NULL */
+    const tg_command_note *files;    /* for the man page, likewise */
+    const char *see_also; /* "eval, data stats"; those of its family need no word. NULL: none */
+    tg_command_work work;
     const tg_command_group *groups;
     size_t group_count;
     size_t settings_bytes;
@@ -54,7 +72,7 @@ const tg_command *const *tg_commands(size_t *out_count);
 const tg_command *tg_command_find(const char *name);
 
 enum { TG_COMMAND_GROUPS_MAX = 16 };
-/* The option groups of a command with the common ones last, for help, completion and man pages.
+/* The option groups of a command with those it shares with others last, for help, completion and man pages.
  * settings and common may be NULL there. Returns how many were written. */
 size_t tg_command_groups(const tg_command *command, void *settings, tg_common_options *common,
                          tg_option_group out[TG_COMMAND_GROUPS_MAX]);

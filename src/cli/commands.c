@@ -27,11 +27,20 @@ const tg_command *tg_command_find(const char *name)
     return NULL;
 }
 
+/* How many options of tg_compute_option_table a command has. */
+static size_t compute_options(const tg_command *command)
+{
+    static const size_t COUNTS[] = {[TG_COMMAND_COMPUTES] = TG_COMPUTE_OPTION_COUNT,
+                                    [TG_COMMAND_THREADS] = 1,
+                                    [TG_COMMAND_PRINTS] = 0};
+    return COUNTS[command->work];
+}
+
 size_t tg_command_groups(const tg_command *command, void *settings, tg_common_options *common,
                          tg_option_group out[TG_COMMAND_GROUPS_MAX])
 {
     size_t count = 0;
-    for (; count < command->group_count && count < TG_COMMAND_GROUPS_MAX - 1; count++) {
+    for (; count < command->group_count && count < TG_COMMAND_GROUPS_MAX - 2; count++) {
         const tg_command_group *group = &command->groups[count];
         out[count] =
             (tg_option_group){.title = group->title,
@@ -39,6 +48,11 @@ size_t tg_command_groups(const tg_command *command, void *settings, tg_common_op
                               .count = group->count,
                               .target = settings ? (char *)settings + group->offset : NULL};
     }
+    if (compute_options(command))
+        out[count++] = (tg_option_group){.title = "Computing",
+                                         .options = tg_compute_option_table,
+                                         .count = compute_options(command),
+                                         .target = common};
     out[count++] = (tg_option_group){.title = "Common",
                                      .options = tg_common_option_table,
                                      .count = tg_common_option_count,

@@ -2,6 +2,7 @@
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "model/config.h"
 
 #include <string.h>
 
@@ -52,6 +53,12 @@ static void each_option(const tg_command *command, visit_option visit, tg_text *
             visit(command, &groups[g].options[i], out);
 }
 
+static void append_architectures(tg_text *out)
+{
+    for (const char *const *name = tg_vit_preset_names(); *name; name++)
+        tg_text_append_format(out, "%s ", *name);
+}
+
 static void bash_word(const tg_command *command, const tg_option *option, tg_text *out)
 {
     (void)command;
@@ -72,6 +79,9 @@ static void bash_value(const tg_command *command, const tg_option *option, tg_te
         for (size_t i = 0; option->choices[i]; i++)
             tg_text_append_format(out, "%s%s", i ? " " : "", option->choices[i]);
         tg_text_append_string(out, "' -- \"$cur\")) ;;\n");
+    } else if (option->flags & TG_OPTION_ARCHITECTURE) {
+        tg_text_append_string(out,
+                              "COMPREPLY=($(compgen -f -W \"$_tagine_models\" -- \"$cur\")) ;;\n");
     } else if (option->flags & TG_OPTION_FOLDER) {
         tg_text_append_string(out, "COMPREPLY=($(compgen -d -- \"$cur\")) ;;\n");
     } else if (option->flags & TG_OPTION_FILE) {
@@ -99,7 +109,9 @@ static void bash_script(tg_text *out)
 {
     size_t count;
     const tg_command *const *commands = tg_commands(&count);
-    tg_text_append_string(out, "# bash completion for tagine\n");
+    tg_text_append_string(out, "# bash completion for tagine\n_tagine_models='");
+    append_architectures(out);
+    tg_text_append_string(out, "'\n");
     for (size_t i = 0; i < count; i++)
         bash_command(commands[i], out);
     tg_text_append_string(out, "_tagine()\n{\n    local cur=${COMP_WORDS[COMP_CWORD]}\n"
@@ -160,6 +172,8 @@ static void zsh_option(const tg_command *command, const tg_option *option, tg_te
             for (size_t i = 0; option->choices[i]; i++)
                 tg_text_append_format(out, "%s%s", i ? " " : "", option->choices[i]);
             tg_text_append_char(out, ')');
+        } else if (option->flags & TG_OPTION_ARCHITECTURE) {
+            tg_text_append_string(out, "_tagine_models");
         } else if (option->flags & TG_OPTION_FOLDER) {
             tg_text_append_string(out, "_files -/");
         } else if (option->flags & TG_OPTION_FILE) {
@@ -175,7 +189,9 @@ static void zsh_script(tg_text *out)
 {
     size_t count;
     const tg_command *const *commands = tg_commands(&count);
-    tg_text_append_string(out, "#compdef tagine\n_tagine()\n{\n    local key\n"
+    tg_text_append_string(out, "#compdef tagine\n_tagine_models()\n{\n    compadd -- ");
+    append_architectures(out);
+    tg_text_append_string(out, "\n    _files\n}\n_tagine()\n{\n    local key\n"
                                "    if ((CURRENT == 2)); then\n        compadd -- ");
     append_first_words(out);
     tg_text_append_string(out, " --help --version\n        return\n    fi\n"
@@ -226,6 +242,11 @@ static void fish_option(const tg_command *command, const tg_option *option, tg_t
     } else if (option->type != TG_OPTION_BOOL) {
         bool path = option->flags & (TG_OPTION_FILE | TG_OPTION_FOLDER);
         tg_text_append_string(out, path ? " -r -F" : " -x");
+        if (option->flags & TG_OPTION_ARCHITECTURE) {
+            tg_text_append_string(out, " -a '");
+            append_architectures(out);
+            tg_text_append_char(out, '\'');
+        }
     }
     tg_text_append_string(out, " -d '");
     append_quoted(out, option->help);
@@ -279,12 +300,20 @@ static tg_status run(const tg_invocation *invocation)
                    TG_NEAREST_HINT(best));
 }
 
+static const tg_command_note EXAMPLES[] = {
+    {"tagine completion bash >tagine.bash", "Write the script into a file"},
+    {0},
+};
+
 const tg_command tg_command_completion = {
     .name = "completion",
     .arguments = "bash|zsh|fish",
     .summary = "Print a shell's completion script",
     .description = "For the running shell: source <(tagine completion bash). An installed tagine "
                    "has them\nin place.",
+    .examples = EXAMPLES,
+    .see_also = "man",
+    .work = TG_COMMAND_PRINTS,
     .arguments_min = 1,
     .arguments_max = 1,
     .run = run,

@@ -4,6 +4,9 @@
 #include "cli/console.h"
 #include "cli/options_data.h"
 #include "data/check.h"
+#include "data/quote.h"
+
+#include <string.h>
 
 typedef struct check_settings {
     tg_data_choice data;
@@ -80,6 +83,17 @@ static void put_finding(const tg_check_finding *finding, tg_text *out)
     tg_text_append_char(out, '\n');
 }
 
+/* The detail without the path that some faults begin with: the line has it already. */
+static const char *detail_alone(const tg_check_finding *finding)
+{
+    char quoted[TG_QUOTE_BYTES];
+    const char *detail = finding->detail;
+    size_t n = strlen(tg_quote(finding->path, quoted));
+    return detail && strncmp(detail, quoted, n) == 0 && strncmp(detail + n, ": ", 2) == 0
+               ? detail + n + 2
+               : detail;
+}
+
 static void print_finding(const tg_check_finding *finding, tg_text *out)
 {
     tg_text_append_format(out, "%-15s %-6s ", tg_check_kind_name(finding->kind), finding->split);
@@ -90,7 +104,7 @@ static void print_finding(const tg_check_finding *finding, tg_text *out)
     }
     if (finding->detail) { /* may quote a name that is visible already */
         tg_text_append_string(out, ": ");
-        tg_text_append_visible(out, finding->detail, "\\");
+        tg_text_append_visible(out, detail_alone(finding), "\\");
     }
     tg_text_append_format(out, "%s%s\n", finding->leak ? "  [in two splits]" : "",
                           finding->conflict ? "  [two labels]" : "");
@@ -149,8 +163,8 @@ static tg_status check(const tg_invocation *invocation, const tg_dataset *train,
     TG_TRY(tg_data_check(&options, &result));
     tg_status status = print_result(invocation, &result);
     if (status == TG_OK && s->strict && result.count)
-        status = tg_fail(TG_ERROR_INPUT, "--data %s: %zu findings (--strict)", s->data.data,
-                         result.count);
+        status = tg_fail(TG_ERROR_INPUT, "--data %s: %zu finding%s (--strict)", s->data.data,
+                         result.count, result.count == 1 ? "" : "s");
     tg_check_result_done(&result);
     return status;
 }
@@ -167,6 +181,12 @@ static tg_status run(const tg_invocation *invocation)
     return status;
 }
 
+static const tg_command_note EXAMPLES[] = {
+    {"tagine data check --data photos", "What is wrong with photos/train and photos/val"},
+    {"tagine data check --data photos --strict --quiet", "Stop a script when anything was found"},
+    {0},
+};
+
 const tg_command tg_command_data_check = {
     .name = "data check",
     .arguments = "",
@@ -178,6 +198,9 @@ const tg_command tg_command_data_check = {
         "smaller than the\nlargest. Control characters in names are shown as \\xHH; with --json "
         "they are escaped as "
         "JSON does.\nFindings do not change the exit code unless --strict is given.",
+    .examples = EXAMPLES,
+    .see_also = "train",
+    .work = TG_COMMAND_THREADS,
     .groups = GROUPS,
     .group_count = TG_COUNT_OF(GROUPS),
     .settings_bytes = sizeof(check_settings),

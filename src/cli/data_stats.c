@@ -130,12 +130,22 @@ close_data:
     return status;
 }
 
+static const tg_command_note EXAMPLES[] = {
+    {"tagine data stats --data photos", "Classes, sizes, formats, mean and deviation"},
+    {"tagine data stats --data photos/train --val-split 0.2",
+     "What a share held out for validation leaves to train on"},
+    {0},
+};
+
 const tg_command tg_command_data_stats = {
     .name = "data stats",
     .arguments = "",
     .summary = "Count the photos of each class and split, with sizes, formats and colours",
     .description = "Decodes every photo. Mean and deviation are those of all pixels, in [0,1], as "
                    "--mean and --std\ntake them.",
+    .examples = EXAMPLES,
+    .see_also = "train",
+    .work = TG_COMMAND_THREADS,
     .groups = GROUPS,
     .group_count = TG_COUNT_OF(GROUPS),
     .settings_bytes = sizeof(stats_settings),

@@ -5,6 +5,8 @@
 #include "cli/signal.h"
 #include "data/synth.h"
 
+#include <sys/stat.h>
+
 typedef struct synth_settings {
     const char *output;
     int64_t classes, per_class, seed, img_size;
@@ -24,9 +26,9 @@ static const tg_option OPTIONS[] = {
      .offset = AT(classes),
      .initial = "12",
      .metavar = "N",
-     .help = "kinds of food",
+     .help = "kinds of food, of the 20 that it can draw",
      .low = 2,
-     .high = TG_SYNTH_CLASSES},
+     .high = 1e6},
     {.name = "per-class",
      .type = TG_OPTION_INT,
      .offset = AT(per_class),
@@ -96,11 +98,28 @@ static tg_status print_result(const tg_invocation *invocation, const tg_synth_op
     return status;
 }
 
+_Static_assert(TG_SYNTH_CLASSES == 20, "the help of --classes says 20");
+
+static tg_status check_output(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+        return tg_fail(TG_ERROR_USAGE,
+                       "--output %s: there is a file of that name; a folder is needed", path);
+    return TG_OK;
+}
+
 static tg_status run(const tg_invocation *invocation)
 {
     const synth_settings *s = invocation->settings;
     if (!s->output)
         return tg_fail(TG_ERROR_USAGE, "where to? --output DIR");
+    if (s->classes > TG_SYNTH_CLASSES)
+        return tg_fail(TG_ERROR_USAGE,
+                       "--classes: \"%lld\" is above %d: it can draw %d kinds of food, and a class "
+                       "is one of them",
+                       (long long)s->classes, TG_SYNTH_CLASSES, TG_SYNTH_CLASSES);
+    TG_TRY(check_output(s->output));
     int threads = tg_invocation_threads(invocation);
     const tg_synth_options options = {.output = s->output,
                                       .class_count = (int)s->classes,
@@ -114,12 +133,21 @@ static tg_status run(const tg_invocation *invocation)
     return print_result(invocation, &options);
 }
 
+static const tg_command_note EXAMPLES[] = {
+    {"tagine data synth --output photos --classes 12 --per-class 10 --img-size 32",
+     "120 pictures of 12 kinds of food to train on, 24 to validate"},
+    {0},
+};
+
 const tg_command tg_command_data_synth = {
     .name = "data synth",
     .arguments = "",
     .summary = "Draw pictures of food on plates: a data set that needs no download",
     .description = "Writes DIR/train/CLASS and DIR/val/CLASS. The pictures depend on nothing but "
                    "the options: the\nsame command gives the same files.",
+    .examples = EXAMPLES,
+    .see_also = "train",
+    .work = TG_COMMAND_THREADS,
     .groups = GROUPS,
     .group_count = TG_COUNT_OF(GROUPS),
     .settings_bytes = sizeof(synth_settings),

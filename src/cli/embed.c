@@ -293,6 +293,12 @@ close_all:
     return status;
 }
 
+static const tg_command_note EXAMPLES[] = {
+    {"tagine embed --model runs/student --output features.csv photos/val",
+     "A line of features for each photo of a folder"},
+    {0},
+};
+
 const tg_command tg_command_embed = {
     .name = "embed",
     .arguments = "DIR|FILE...",
@@ -302,6 +308,8 @@ const tg_command tg_command_embed = {
                    "the file names as a JSON array in its\nmetadata under \"files\"; a .csv file "
                    "has a line for each photo. Folders are searched for photos\nat any depth. A "
                    "photo that cannot be read is named and left out.",
+    .examples = EXAMPLES,
+    .see_also = "predict",
     .groups = GROUPS,
     .group_count = TG_COUNT_OF(GROUPS),
     .settings_bytes = sizeof(embed_settings),

@@ -229,6 +229,12 @@ close_evaluation:
     return status;
 }
 
+static const tg_command_note EXAMPLES[] = {
+    {"tagine eval --model runs/student --data photos", "Score a run's model on photos/val"},
+    {"tagine eval --model runs/student/model --data photos --json", "One JSON object, for scripts"},
+    {0},
+};
+
 const tg_command tg_command_eval = {
     .name = "eval",
     .arguments = "",
@@ -239,6 +245,8 @@ const tg_command tg_command_eval = {
         "are matched\nby name, and one that the model does not know is refused. The photos are "
         "prepared as the model\nfolder says.\n\nWith --json: {\"top1\", \"top5\", \"loss\", "
         "\"images\", \"skipped\", \"images_per_s\"}.",
+    .examples = EXAMPLES,
+    .see_also = "predict, train, data stats",
     .groups = GROUPS,
     .group_count = TG_COUNT_OF(GROUPS),
     .settings_bytes = sizeof(eval_settings),

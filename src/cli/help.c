@@ -12,6 +12,11 @@ void tg_command_help(const tg_command *command, tg_text *out)
     tg_options_help(groups, count, out);
     tg_text_append_string(out, "\nEvery option may also stand in a YAML file (--config), without "
                                "the dashes: \"epochs: 5\".\n");
+    const tg_command_note *example = command->examples;
+    if (example)
+        tg_text_append_string(out, "\nExamples:\n");
+    for (; example && example->what; example++)
+        tg_text_append_format(out, "  %s:\n      %s\n", example->why, example->what);
 }
 
 void tg_program_help(tg_text *out)

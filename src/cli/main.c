@@ -88,6 +88,18 @@ static tg_status check_arguments(const tg_command *command, const tg_options *op
     return TG_OK;
 }
 
+/* More threads than cores meet at every barrier only after the last one got its turn. */
+static void warn_of_threads(const tg_common_options *common)
+{
+    tg_cpu_share share;
+    tg_cpu_share_read("", 0, scheduler_cpus(), &share);
+    if (common->threads > share.cpus)
+        tg_log_warning(
+            "--threads %lld is more than the %d core%s this process may use: that is far "
+            "slower than --threads %d",
+            (long long)common->threads, share.cpus, share.cpus == 1 ? "" : "s", share.cpus);
+}
+
 static tg_status run_resolved(const tg_command *command, const tg_options *options,
                               const tg_common_options *common, const void *settings)
 {
@@ -104,6 +116,7 @@ static tg_status run_resolved(const tg_command *command, const tg_options *optio
     }
     TG_TRY(check_arguments(command, options));
     tg_console_open(common->quiet, common->verbose);
+    warn_of_threads(common);
     TG_TRY(tg_signal_install());
     return command->run(&invocation);
 }
@@ -112,7 +125,8 @@ static tg_status run_resolved(const tg_command *command, const tg_options *optio
 static bool wants_help(int count, const char *const *argv)
 {
     for (int i = 0; i < count && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+        if (strcmp(argv[i], "--help") == 0 || strncmp(argv[i], "--help=", 7) == 0 ||
+            strcmp(argv[i], "-h") == 0)
             return true;
     return false;
 }

@@ -97,6 +97,76 @@ static void append_header(tg_text *out, const char *command, const char *summary
     tg_text_append_char(out, '\n');
 }
 
+/* ", tagine-data-stats(1)"; the first without the comma. */
+static void append_reference(tg_text *out, const char *name, size_t length, bool *io_first)
+{
+    tg_text_append_string(out, *io_first ? "" : ",\n");
+    tg_text_append_string(out, ".BR tagine");
+    if (length)
+        tg_text_append_string(out, "\\-");
+    for (size_t i = 0; i < length; i++)
+        tg_text_append_string(out, name[i] == ' ' ? "\\-" : (char[]){name[i], '\0'});
+    tg_text_append_string(out, " (1)");
+    *io_first = false;
+}
+
+static bool same_family(const char *a, const char *b)
+{
+    size_t n = strcspn(a, " ");
+    return a[n] && strncmp(a, b, n + 1) == 0 && strcmp(a, b) != 0;
+}
+
+static void append_see_also(tg_text *out, const tg_command *command)
+{
+    size_t count;
+    bool first = true;
+    const tg_command *const *commands = tg_commands(&count);
+    tg_text_append_string(out, ".SH SEE ALSO\n");
+    append_reference(out, "", 0, &first);
+    for (const char *at = command->see_also; at && *at; at += strspn(at, ", ")) {
+        size_t n = strcspn(at, ",");
+        append_reference(out, at, n, &first);
+        at += n;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (same_family(command->name, commands[i]->name))
+            append_reference(out, commands[i]->name, strlen(commands[i]->name), &first);
+    tg_text_append_char(out, '\n');
+}
+
+static void append_files(tg_text *out, const tg_command_note *file)
+{
+    if (file)
+        tg_text_append_string(out, ".SH FILES\n");
+    for (; file && file->what; file++) {
+        tg_text_append_string(out, ".TP\n.I ");
+        append_roff(out, file->what);
+        tg_text_append_char(out, '\n');
+        append_roff(out, file->why);
+        tg_text_append_string(out, ".\n");
+    }
+}
+
+static void append_examples(tg_text *out, const tg_command_note *example)
+{
+    if (example)
+        tg_text_append_string(out, ".SH EXAMPLES\n");
+    for (; example && example->what; example++) {
+        tg_text_append_string(out, ".PP\n");
+        append_roff(out, example->why);
+        tg_text_append_string(out, ":\n.PP\n.RS 4\n.nf\n");
+        append_roff(out, example->what);
+        tg_text_append_string(out, "\n.fi\n.RE\n");
+    }
+}
+
+static void append_exit_status(tg_text *out)
+{
+    tg_text_append_string(out, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 bad input, 4 "
+                               "the machine, 5 another rank failed, 130 or 143 stopped by a "
+                               "signal after saving.\n");
+}
+
 static void command_page(const tg_command *command, tg_text *out)
 {
     tg_option_group groups[TG_COMMAND_GROUPS_MAX];
@@ -122,23 +192,65 @@ static void command_page(const tg_command *command, tg_text *out)
         for (size_t i = 0; i < groups[g].count; i++)
             append_option(out, &groups[g].options[i]);
     }
-    tg_text_append_string(out, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 bad input, 4 "
-                               "the machine, 5 another rank failed, 130 or 143 stopped by a "
-                               "signal after saving.\n.SH SEE ALSO\n.BR tagine (1)\n");
+    append_exit_status(out);
+    append_files(out, command->files);
+    append_examples(out, command->examples);
+    append_see_also(out, command);
 }
 
-static void program_page(tg_text *out)
+/* What holds for every command, in roff. */
+static const char MODELS[] =
+    ".SH MODELS\nMODEL on the command line is one of\n"
+    ".TP\na model folder\nwith model.safetensors and config.json: what training leaves in "
+    "RUN/model, and what timm and Hugging Face transformers write.\n"
+    ".TP\na .safetensors file\nwith its config.json beside it.\n"
+    ".TP\na run directory or a checkpoint\n(RUN, or RUN/checkpoints/step\\-N): the model in it.\n"
+    ".TP\nan architecture name\nas timm has it, vit_tiny_patch16_224: fresh weights. For commands "
+    "that make or measure a model, not for those that use a trained one. Completion lists the "
+    "names, and a name that is unknown is answered with the nearest ones.\n"
+    ".PP\nNothing is ever downloaded.\n";
+static const char RUNS[] =
+    ".SH FILES\n.TP\n.I runs/COMMAND\\-TIME\nWhere train and distill put a run when \\-\\-output "
+    "names no other folder, below the current one.\n";
+
+static void append_commands(tg_text *out)
 {
     size_t count;
     const tg_command *const *commands = tg_commands(&count);
-    append_header(out, "", "train and distil vision transformers, and name what is on photos");
-    tg_text_append_string(out, ".SH SYNOPSIS\n.B tagine\n\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n"
-                               ".SH COMMANDS\n");
+    tg_text_append_string(out, ".SH COMMANDS\n");
     for (size_t i = 0; i < count; i++) {
         tg_text_append_format(out, ".TP\n.B %s\n", commands[i]->name);
         append_roff(out, commands[i]->summary);
         tg_text_append_string(out, ".\n");
     }
+}
+
+static void append_shared_options(tg_text *out)
+{
+    tg_text_append_string(out, ".SH COMMON OPTIONS\nEvery command has these:\n");
+    for (size_t i = 0; i < tg_common_option_count; i++)
+        append_option(out, &tg_common_option_table[i]);
+    tg_text_append_string(out, ".PP\nand those that compute have these:\n");
+    for (size_t i = 0; i < TG_COMPUTE_OPTION_COUNT; i++)
+        append_option(out, &tg_compute_option_table[i]);
+}
+
+static void program_page(tg_text *out)
+{
+    size_t count;
+    bool first = true;
+    const tg_command *const *commands = tg_commands(&count);
+    append_header(out, "", "train and distil vision transformers, and name what is on photos");
+    tg_text_append_string(out, ".SH SYNOPSIS\n.B tagine\n\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n");
+    append_commands(out);
+    append_shared_options(out);
+    tg_text_append_string(out, MODELS);
+    append_exit_status(out);
+    tg_text_append_string(out, RUNS);
+    tg_text_append_string(out, ".SH SEE ALSO\n");
+    for (size_t i = 0; i < count; i++)
+        append_reference(out, commands[i]->name, strlen(commands[i]->name), &first);
+    tg_text_append_char(out, '\n');
 }
 
 /* NULL: the page of the program itself. */
@@ -211,11 +323,20 @@ static tg_status run(const tg_invocation *invocation)
     return status;
 }
 
+static const tg_command_note EXAMPLES[] = {
+    {"tagine man data stats", "The page of one command"},
+    {"tagine man --all pages", "Every page as a file of its own"},
+    {0},
+};
+
 const tg_command tg_command_man = {
     .name = "man",
     .arguments = "[COMMAND]",
     .summary = "Print a command's manual page (roff)",
     .description = "To read one without installing: tagine man plan | man -l -",
+    .examples = EXAMPLES,
+    .see_also = "completion",
+    .work = TG_COMMAND_PRINTS,
     .groups = GROUPS,
     .group_count = TG_COUNT_OF(GROUPS),
     .settings_bytes = sizeof(man_settings),

@@ -5,18 +5,7 @@ static const char *const ISA_NAMES[] = {"portable", "avx2", "avx512", "avx512_bf
 _Static_assert(sizeof ISA_NAMES / sizeof ISA_NAMES[0] == TG_CPU_LEVEL_COUNT + 1, "a name a level");
 
 #define AT(field) offsetof(tg_common_options, field)
-const tg_option tg_common_option_table[] = {
-    {.name = "config",
-     .type = TG_OPTION_STRING,
-     .offset = AT(config),
-     .metavar = "FILE",
-     .help = "read options from a YAML file; the command line wins",
-     .flags = TG_OPTION_FILE | TG_OPTION_NO_CONFIG},
-    {.name = "print-config",
-     .type = TG_OPTION_BOOL,
-     .offset = AT(print_config),
-     .help = "print every option as resolved, as YAML, and leave",
-     .flags = TG_OPTION_NO_CONFIG},
+const tg_option tg_compute_option_table[TG_COMPUTE_OPTION_COUNT] = {
     {.name = "threads",
      .type = TG_OPTION_INT,
      .offset = AT(threads),
@@ -33,6 +22,20 @@ const tg_option tg_common_option_table[] = {
      .choices = ISA_NAMES,
      .metavar = "LEVEL",
      .help = "highest instruction set to use, if the machine has it"},
+};
+
+const tg_option tg_common_option_table[] = {
+    {.name = "config",
+     .type = TG_OPTION_STRING,
+     .offset = AT(config),
+     .metavar = "FILE",
+     .help = "read options from a YAML file; the command line wins",
+     .flags = TG_OPTION_FILE | TG_OPTION_NO_CONFIG},
+    {.name = "print-config",
+     .type = TG_OPTION_BOOL,
+     .offset = AT(print_config),
+     .help = "print every option as resolved, as YAML, and leave",
+     .flags = TG_OPTION_NO_CONFIG},
     {.name = "json",
      .type = TG_OPTION_BOOL,
      .offset = AT(json),

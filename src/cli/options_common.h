@@ -1,4 +1,5 @@
-/* options_common.h - the options that every command takes. */
+/* options_common.h - the options that commands share: every command has the common ones, those that
+ * compute also the first, or both, of the compute ones (tg_command_work). */
 #ifndef TG_CLI_OPTIONS_COMMON_H
 #define TG_CLI_OPTIONS_COMMON_H
 
@@ -12,6 +13,9 @@ typedef struct tg_common_options {
     int cpu_isa;     /* highest tg_cpu_level to use */
 } tg_common_options;
 
+enum { TG_COMPUTE_OPTION_COUNT = 2 };
+/* --threads, --cpu-isa: in tg_common_options as well. */
+extern const tg_option tg_compute_option_table[TG_COMPUTE_OPTION_COUNT];
 extern const tg_option tg_common_option_table[];
 extern const size_t tg_common_option_count;
 

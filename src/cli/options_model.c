@@ -18,7 +18,7 @@ const tg_option tg_model_option_table[TG_MODEL_OPTION_COUNT] = {
      .initial = "vit_tiny_patch16_224",
      .metavar = "MODEL",
      .help = "model folder, .safetensors file beside its config.json, or architecture name",
-     .flags = TG_OPTION_FILE},
+     .flags = TG_OPTION_FILE | TG_OPTION_ARCHITECTURE},
     SIZE_OPTION("img-size", img_size, "side of the input in pixels (default: the model's)"),
     SIZE_OPTION("patch-size", patch_size, "side of a patch in pixels (default: the model's)"),
     SIZE_OPTION("embed-dim", embed_dim, "width of a token (default: the model's)"),

@@ -173,6 +173,13 @@ static tg_status run(const tg_invocation *invocation)
     return status;
 }
 
+static const tg_command_note EXAMPLES[] = {
+    {"tagine plan --model vit_small_patch16_224 --batch-size 64 --amp",
+     "The memory that a training step of ViT-S/16 takes"},
+    {"tagine plan --model runs/teacher", "What a trained model costs"},
+    {0},
+};
+
 const tg_command tg_command_plan = {
     .name = "plan",
     .arguments = "",
@@ -182,6 +189,8 @@ const tg_command tg_command_plan = {
         "takes three\ntimes the forward), and the memory of a training step: weights, "
         "gradients and AdamW's\nmoments in float32, the copies of the weights that products "
         "read on this machine, and an\nupper bound of the activations.",
+    .examples = EXAMPLES,
+    .see_also = "train, bench train",
     .groups = GROUPS,
     .group_count = TG_COUNT_OF(GROUPS),
     .settings_bytes = sizeof(plan_settings),

@@ -261,6 +261,14 @@ close_all:
     return status;
 }
 
+static const tg_command_note EXAMPLES[] = {
+    {"tagine predict --model runs/student --topk 3 photos/val/pizza/*.jpg",
+     "The three best classes of some photos"},
+    {"tagine predict --model runs/student --json photos/val/sushi/00000.jpg",
+     "One JSON object a photo"},
+    {0},
+};
+
 const tg_command tg_command_predict = {
     .name = "predict",
     .arguments = "FILE...",
@@ -277,6 +285,8 @@ const tg_command tg_command_predict = {
         "serving_g, kcal_per_100g, kj_per_100g, carbohydrate_g,\nsugars_g, fiber_g, "
         "protein_g, fat_g, saturated_fat_g, sodium_mg, source_description,\n"
         "fdc_or_ndb_id, note; values per 100 g; an empty cell is unknown, not 0.",
+    .examples = EXAMPLES,
+    .see_also = "eval, embed, bench infer",
     .groups = GROUPS,
     .group_count = TG_COUNT_OF(GROUPS),
     .settings_bytes = sizeof(predict_settings),

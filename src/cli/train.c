@@ -222,7 +222,8 @@ static void print_json(const char *path, const tg_train_result *r, tg_text *out)
 
 static void print_result(const char *path, const tg_train_result *r, tg_text *out)
 {
-    tg_text_append_format(out, "%lld updates in ", (long long)r->updates);
+    tg_text_append_format(out, "%lld update%s in ", (long long)r->updates,
+                          r->updates == 1 ? "" : "s");
     tg_console_append_duration(out, r->seconds);
     tg_text_append_format(out, ", %.1f images/s\n", r->images_per_s);
     if (r->evaluation.images)
@@ -335,6 +336,32 @@ static tg_status run_distill(const tg_invocation *invocation)
     return run(invocation);
 }
 
+static const tg_command_note FILES[] = {
+    {"OUTPUT, or runs/COMMAND-TIME", "The run directory"},
+    {"OUTPUT/model/", "The model of the best evaluation, or the last where nothing was evaluated"},
+    {"OUTPUT/job.yaml", "Every option as resolved; --config reads it"},
+    {"OUTPUT/run.json", "The machine, what ran on it and how it ended"},
+    {"OUTPUT/metrics.jsonl", "A line for each step and each evaluation"},
+    {"OUTPUT/log/rank-0.log", "The log"},
+    {"OUTPUT/checkpoints/",
+     "step-N, and the links last and best: what a stopped run needs to go on"},
+    {"OUTPUT/failure", "Why the run failed, if it did"},
+    {"OUTPUT/lock", "Held while a job runs here"},
+    {0},
+};
+
+static const tg_command_note TRAIN_EXAMPLES[] = {
+    {"tagine train --data photos --img-size 32 --patch-size 8 --embed-dim 96 --depth 4 --epochs 2 "
+     "--output runs/teacher",
+     "A small network from fresh weights, on 32 px pictures"},
+    {"tagine train --data photos --initial-checkpoint runs/teacher --epochs 1 --lr 1e-4 --output "
+     "runs/tuned",
+     "Go on from a trained model, or one from timm, as a new run"},
+    {"tagine train --config runs/teacher/job.yaml --output runs/teacher --resume auto --epochs 3",
+     "Go on with a run where it stopped, here for an epoch more"},
+    {0},
+};
+
 const tg_command tg_command_train = {
     .name = "train",
     .arguments = "",
@@ -346,10 +373,20 @@ const tg_command tg_command_train = {
         "leaves\n"
         "behind is in --output: records, checkpoints, and the finished model in OUTPUT/model.\n\n"
         "SIGINT, SIGTERM and SIGHUP save and leave; --resume auto goes on at the exact photo.",
+    .examples = TRAIN_EXAMPLES,
+    .files = FILES,
+    .see_also = "distill, eval, plan, data check, bench train",
     .groups = TRAIN_GROUP_LIST,
     .group_count = TG_COUNT_OF(TRAIN_GROUP_LIST),
     .settings_bytes = sizeof(tg_train_settings),
     .run = run,
+};
+
+static const tg_command_note DISTILL_EXAMPLES[] = {
+    {"tagine distill --data photos --teacher runs/teacher --img-size 32 --patch-size 8 --embed-dim "
+     "48 --depth 2 --epochs 2 --output runs/student",
+     "A student of half the teacher's width"},
+    {0},
 };
 
 const tg_command tg_command_distill = {
@@ -361,6 +398,9 @@ const tg_command tg_command_distill = {
         "--kd-alpha: 0 labels alone, 1 the teacher alone (no labels needed). The teacher sees the\n"
         "same crop and flip at its own size, mean and std. Its accuracy on the validation photos\n"
         "is shown at the start, and every record holds both loss terms.",
+    .examples = DISTILL_EXAMPLES,
+    .files = FILES,
+    .see_also = "train, eval, bench distill",
     .groups = DISTILL_GROUP_LIST,
     .group_count = TG_COUNT_OF(DISTILL_GROUP_LIST),
     .settings_bytes = sizeof(tg_train_settings),

@@ -22,7 +22,13 @@ typedef struct tg_loader_bench {
     double decode_s, transform_s; /* of all passes, summed over workers */
 } tg_loader_bench;
 
+/* Called after each batch from the thread that measures, between batches, so it has to be quick. An
+ * error stops the measurement and is what it returns. */
+typedef tg_status (*tg_loader_bench_progress)(void *context, int pass, uint64_t images);
+
+/* `progress` may be NULL; pass counts from 0, images are those of the pass so far. */
 tg_status tg_loader_bench_run(const tg_dataset *dataset, const tg_loader_options *options,
-                              int passes, tg_loader_bench *out) TG_MUST_CHECK;
+                              int passes, tg_loader_bench_progress progress, void *context,
+                              tg_loader_bench *out) TG_MUST_CHECK;
 
 #endif

@@ -172,6 +172,7 @@ static void refused_arguments(void **state)
         {"--data=", NULL, "--data: \"\" is the name of nothing"},
         {"--mean", "1,x", "\"x\" is not a number"},
         {"--mean", "1,2,3,4,5,6,7,8,9", "too many"},
+        {"--mean=0.5", "0.25", "--mean 0.5 0.25, or has commas, --mean=0.5,0.25"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tg_options options;

@@ -84,7 +84,7 @@ expect 0 '"train"' data stats --data a --json
 cp "$(find a/train -name '*.jpg' | sort | head -1)" a/val/copy-1.jpg
 mv a/val/copy-1.jpg "$(find a/val -mindepth 1 -type d | sort | head -1)"
 expect 0 '"leaks":1,' data check --data a --json
-expect 3 "1 findings (--strict)" data check --data a --strict
+expect 3 "1 finding (--strict)" data check --data a --strict
 
 # a split that was named has to be there; the usual one need not be, and none is none
 for command in "data check" "data stats"; do
@@ -98,6 +98,12 @@ for command in "data check" "data stats"; do
     }
 done
 expect 0 "tagine data COMMAND" data --help
+expect 0 "Usage: tagine train" train --help=1
+expect 2 "20 kinds" data synth --output c --classes 500
+expect 0 "more than the" data synth --output many --classes 2 --per-class 1 --threads 4096
+for command in man completion; do
+    "$TAGINE" $command --help | grep -q -e --threads -e --cpu-isa && fault "$command --help lists --threads"
+done
 expect 2 "tagine --version" version
 expect 2 "here it is --data" train --data-dir photos
 expect 2 "here it is --batch-size" train --train_batch_size 4
@@ -110,6 +116,7 @@ class=$(find a/val -mindepth 1 -type d | sort | head -1)
 name=$(printf 'new\nline\033[31m')
 echo "no photo" >"$class/$name.jpg"
 expect 0 'new\x0aline\x1b[31m.jpg: ' data check --data a
+grep -q "^broken .*: .*new.*: " out && fault "data check names a path twice: $(cat out)"
 [ "$(grep -c '^broken ' out)" -eq 1 ] || fault "a line of data check is not one line: $(cat out)"
 grep -q "$(printf '\033')" out err && fault "data check sends commands to the terminal"
 expect 0 'new\nline\u001b[31m.jpg' data check --data a --json
@@ -136,6 +143,7 @@ for output in plain plain/below; do
     expect 2 "plain" train --data a --output $output
     expect 2 "plain" data synth --output $output
 done
+expect 2 "a folder is needed" data synth --output plain
 expect 2 '--output: "" is the name of nothing' train --data a --output ""
 expect 2 '--output: "" is the name of nothing' data synth --output=
 expect 2 "there is a folder of that name" embed --model m --output folder.csv a
@@ -159,8 +167,10 @@ complete_line tagine pl
 complete_line tagine data st
 complete_line tagine plan --batch
 complete_line tagine plan --amp-dtype b
+complete_line tagine plan --model vit_tiny_patch14
+complete_line tagine predict --model vit_tiny_patch14
 complete_line tagine data stats --val-' >completed 2>&1
-    printf '%s\n' plan stats --batch-size bfloat16 --val-split | cmp -s - completed ||
+    printf '%s\n' plan stats --batch-size bfloat16 vit_tiny_patch14_224 '' --val-split | cmp -s - completed ||
         fault "bash completes: $(cat completed)"
 fi
 
