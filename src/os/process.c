@@ -1,5 +1,7 @@
 #include "os/process.h"
 
+#include "base/hash.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,15 +32,6 @@ static bool read_stat(int64_t pid, char *out_state, uint64_t *out_begun)
     return true;
 }
 
-/* FNV-1a */
-static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *p = data;
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ p[i]) * 1099511628211u;
-    return hash;
-}
-
 static uint64_t machine_of_self(void)
 {
     char boot[64];
@@ -50,8 +43,8 @@ static uint64_t machine_of_self(void)
     fclose(file);
     if (n == 0 || stat("/proc/self/ns/pid", &space) != 0)
         return 0;
-    uint64_t hash = mix(14695981039346656037u, boot, n);
-    hash = mix(hash, &space.st_ino, sizeof space.st_ino);
+    uint64_t hash = tg_hash(TG_HASH_START, boot, n);
+    hash = tg_hash(hash, &space.st_ino, sizeof space.st_ino);
     return hash ? hash : 1;
 }
 

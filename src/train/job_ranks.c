@@ -1,6 +1,7 @@
 /* A job that several ranks do together: what is dealt out, what must be equal, who writes. */
 #include "train/job_parts.h"
 
+#include "base/hash.h"
 #include "kern/level.h"
 
 #include <stdio.h>
@@ -87,24 +88,14 @@ tg_status tg_job_tensors(tg_job *job, bool gathered, tg_train_tensors *out, tg_a
     return tg_job_gather_average(job);
 }
 
-/* FNV-1a */
-static uint64_t hash(uint64_t seed, const void *data, size_t bytes)
-{
-    const unsigned char *p = data;
-    uint64_t h = seed ? seed : 14695981039346656037u;
-    for (size_t i = 0; i < bytes; i++)
-        h = (h ^ p[i]) * 1099511628211u;
-    return h;
-}
-
 static uint64_t hash_data(const tg_dataset *data)
 {
-    uint64_t h = hash(0, &data->count, sizeof data->count);
+    uint64_t h = tg_hash(TG_HASH_START, &data->count, sizeof data->count);
     for (size_t i = 0; i < data->count; i++) {
         const char *name = strrchr(data->samples[i].path, '/');
         name = name ? name : data->samples[i].path;
-        h = hash(h, name, strlen(name));
-        h = hash(h, &data->samples[i].label, sizeof data->samples[i].label);
+        h = tg_hash(h, name, strlen(name));
+        h = tg_hash(h, &data->samples[i].label, sizeof data->samples[i].label);
     }
     return h;
 }
@@ -143,7 +134,7 @@ static uint64_t hash_options(const tg_job *job)
                              o->augment.cutmix,
                              o->augment.mixup_prob,
                              o->augment.smoothing};
-    return hash(0, values, sizeof values);
+    return tg_hash(TG_HASH_START, values, sizeof values);
 }
 
 typedef struct likeness {
@@ -159,13 +150,13 @@ static void describe(const tg_job *job, likeness *out)
     out->options = hash_options(job);
     out->train = hash_data(&job->train);
     out->val = hash_data(&job->val);
-    out->params =
-        hash(0, job->student.params, job->student.table.elements * sizeof *job->student.params);
+    out->params = tg_hash(TG_HASH_START, job->student.params,
+                          job->student.table.elements * sizeof *job->student.params);
     if (job->teacher.vit)
-        out->teacher =
-            hash(0, job->teacher.params, job->teacher.table.elements * sizeof *job->teacher.params);
-    out->state = hash(hash(0, &job->state.updates, sizeof job->state.updates), &job->state.position,
-                      sizeof job->state.position);
+        out->teacher = tg_hash(TG_HASH_START, job->teacher.params,
+                               job->teacher.table.elements * sizeof *job->teacher.params);
+    out->state = tg_hash(tg_hash(TG_HASH_START, &job->state.updates, sizeof job->state.updates),
+                         &job->state.position, sizeof job->state.position);
     snprintf(out->arithmetic, sizeof out->arithmetic, "%s, %s, %s",
              tg_cpu_level_name(tg_stream_level(job->stream)),
              job->dtype == TG_BF16 ? "bfloat16" : "float32", library);

@@ -1,6 +1,7 @@
 /* How a job begins: what its folder may hold, and going on from a checkpoint. */
 #include "train/job_parts.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "ckpt/state_list.h"
 #include "os/document.h"
@@ -14,14 +15,10 @@
 /* FNV-1a over the names and their ends: equal lists, equal numbers. */
 static uint64_t class_hash(const tg_job *job)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = TG_HASH_START;
     const tg_model_info *info = &job->student.info;
     for (size_t i = 0; i < info->class_count; i++)
-        for (const char *c = info->class_names[i];; c++) {
-            hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-            if (!*c)
-                break;
-        }
+        hash = tg_hash(hash, info->class_names[i], strlen(info->class_names[i]) + 1);
     return hash;
 }
 

@@ -1,6 +1,7 @@
 /* The caller's side: queues work for the progress thread and waits for tickets. */
 #include "comm/host/host_state.h"
 
+#include "base/hash.h"
 #include "os/clock.h"
 
 #include <signal.h>
@@ -78,14 +79,6 @@ typedef struct meeting {
     uint64_t ticket, name, bytes;
 } meeting;
 
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-    return hash;
-}
-
 static tg_status compare_meetings(const tg_host *h, const char *what, const meeting *own,
                                   const char *all, size_t stride)
 {
@@ -110,7 +103,7 @@ static tg_status meet(tg_comm *comm, const char *what, const void *mine, size_t 
                       void *out_all)
 {
     tg_host *h = host_of(comm);
-    meeting head = {.name = hash_of(what), .bytes = bytes};
+    meeting head = {.name = tg_hash(TG_HASH_START, what, strlen(what)), .bytes = bytes};
     const size_t whole = (sizeof head + bytes + MEETING_GRAIN - 1) / MEETING_GRAIN * MEETING_GRAIN;
     const tg_comm_work work = {.kind = TG_COMM_MEET, .what = what};
     if (bytes > TG_COMM_SMALL_BYTES)
