@@ -59,6 +59,7 @@ typedef struct session {
     tg_run_log log;
     tg_run_info info;
     tg_run_pair libraries[1], kernels[4];
+    tg_run_memory_row memory[TG_MEMORY_ROWS];
     char start[TG_CLOCK_ISO_BYTES], library[TG_DEV_LIBRARY_BYTES];
     const tg_invocation *invocation;
     const tg_train_options *options;
@@ -125,6 +126,24 @@ static tg_status begin_records(void *user)
     tg_clock_iso(s->start);
     describe(s->invocation, s->options, s);
     return tg_run_info_write(&s->dir, &s->info);
+}
+
+/* run.json as it is known from here on; that it could not be written is no reason to stop. */
+static void keep_memory(void *user, const tg_memory_report *report)
+{
+    session *s = user;
+    for (int row = 0; row < TG_MEMORY_ROWS; row++)
+        s->memory[row] = (tg_run_memory_row){.name = tg_memory_row_key((tg_memory_row)row),
+                                             .predicted_bytes = report->predicted.bytes[row],
+                                             .least_bytes = report->least.bytes[row],
+                                             .most_bytes = report->most.bytes[row]};
+    s->info.memory = (tg_run_memory){.rows = s->memory,
+                                     .row_count = TG_MEMORY_ROWS,
+                                     .predicted_bytes = report->predicted_bytes,
+                                     .available_bytes = report->available_bytes,
+                                     .peak_rss_bytes = report->peak_rss_bytes};
+    if (s->info.start && tg_run_info_write(&s->dir, &s->info) != TG_OK)
+        tg_log_warning("run.json was not completed: %s", tg_error_message());
 }
 
 static bool has(const char *folder, const char *name)
@@ -269,6 +288,7 @@ static tg_status run_resolved(const tg_invocation *invocation, const tg_train_op
     const bool first = options->comm->rank == 0;
     const tg_train_watch watch = {.user = &s,
                                   .opened = first ? begin_records : NULL,
+                                  .memory = first ? keep_memory : NULL,
                                   .step = first ? show_step : NULL,
                                   .evaluation = show_evaluation,
                                   .evaluating = first ? show_evaluating : NULL,

@@ -1,5 +1,6 @@
 #include "os/memory.h"
 
+#include <malloc.h>
 #include <string.h>
 #include <unistd.h>
 #include <fcntl.h>
@@ -29,6 +30,12 @@ uint64_t tg_memory_rss_bytes(void)
 uint64_t tg_memory_peak_rss_bytes(void)
 {
     return field_kib("/proc/self/status", "VmHWM:");
+}
+
+uint64_t tg_memory_heap_bytes(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return (uint64_t)info.uordblks + info.hblkhd;
 }
 
 uint64_t tg_memory_total_bytes(void)

@@ -4,6 +4,7 @@
 #include "os/file.h"
 #include "os/memory.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
@@ -56,6 +57,28 @@ static void put_pairs(tg_json_writer *w, const char *key, const tg_run_pair *pai
     tg_json_end_object(w);
 }
 
+static void put_memory(tg_json_writer *w, const tg_run_memory *memory)
+{
+    if (!memory->row_count) {
+        tg_json_put_null(w, "memory");
+        return;
+    }
+    tg_json_begin_object(w, "memory");
+    for (size_t i = 0; i < memory->row_count; i++) {
+        const tg_run_memory_row *row = &memory->rows[i];
+        tg_json_begin_object(w, row->name);
+        tg_json_put_double(w, "predicted", row->predicted_bytes);
+        tg_json_put_double(w, "least", row->least_bytes);
+        tg_json_put_double(w, "most", row->most_bytes);
+        tg_json_end_object(w);
+    }
+    tg_json_put_double(w, "predicted_bytes", memory->predicted_bytes);
+    tg_json_put_double(w, "available_bytes", memory->available_bytes);
+    tg_json_put_double(w, "peak_rss_bytes",
+                       memory->peak_rss_bytes > 0 ? memory->peak_rss_bytes : NAN);
+    tg_json_end_object(w);
+}
+
 static void print_info(const tg_run_info *info, tg_text *text)
 {
     tg_json_writer w = tg_json_writer_init(text);
@@ -69,6 +92,7 @@ static void print_info(const tg_run_info *info, tg_text *text)
     tg_json_put_int(&w, "ranks", info->ranks);
     tg_json_put_int(&w, "threads", info->threads);
     tg_json_put_int(&w, "workers", info->workers);
+    put_memory(&w, &info->memory);
     tg_json_put_string(&w, "start", info->start);
     tg_json_put_string(&w, "end", info->end);
     if (info->end)

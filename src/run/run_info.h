@@ -28,12 +28,27 @@ typedef struct tg_run_machine {
 /* Fills it for this machine; `scheduler_cpus` as for tg_cpu_share_read. */
 void tg_run_machine_read(int scheduler_cpus, tg_run_machine *out);
 
+/* A row of what a rank holds: the most that was predicted of any, and what was allocated on the one with
+ * the least and on the one with the most; NaN: not known. */
+typedef struct tg_run_memory_row {
+    const char *name;
+    double predicted_bytes, least_bytes, most_bytes;
+} tg_run_memory_row;
+
+typedef struct tg_run_memory {
+    const tg_run_memory_row *rows; /* row_count 0: not known yet */
+    size_t row_count;
+    double predicted_bytes, available_bytes;
+    double peak_rss_bytes; /* 0: no step yet */
+} tg_run_memory;
+
 typedef struct tg_run_info {
     const char *command, *version;
     tg_run_machine machine;
     const tg_run_pair *libraries, *kernels;
     size_t library_count, kernel_count;
     int ranks, threads, workers;
+    tg_run_memory memory;
     const char *start, *end; /* tg_clock_iso; end NULL while running */
     int exit_code;           /* meaningful once end is set */
     const char *failure;     /* reason, or NULL */

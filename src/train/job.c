@@ -4,6 +4,7 @@
 #include "ckpt/state_list.h"
 #include "os/file.h"
 #include "os/folder.h"
+#include "os/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,14 +31,14 @@ static tg_status open_state(tg_job *job)
     const size_t own = TG_ARENA_ROUND(tg_job_own_elements(job) * sizeof(float));
     const bool average = job->options->recipe.model_ema;
     const bool sharded = tg_job_own_elements(job) < job->table.elements;
-    const size_t bytes = whole + own * (average ? 3 : 2) + (average && sharded ? whole : 0);
+    const size_t bytes = whole + own * (average ? 3 : 2);
     TG_TRY(tg_arena_init(&job->state_memory, bytes, "optimizer state"));
     job->grads = tg_arena_alloc(&job->state_memory, whole);
     job->m = tg_arena_alloc(&job->state_memory, own);
     job->v = tg_arena_alloc(&job->state_memory, own);
     if (average) {
         job->average = tg_arena_alloc(&job->state_memory, own);
-        job->whole_average = sharded ? tg_arena_alloc(&job->state_memory, whole) : job->average;
+        job->whole_average = sharded ? job->grads : job->average;
         tg_job_pack(job, job->student.params, job->average);
     }
     return TG_OK;
@@ -118,11 +119,6 @@ static void log_plan(const tg_job *job)
     tg_log_info("%s: %zu parameters (weight decay on %zu, none on %zu), %s",
                 job->student.info.config.architecture, tg_param_total(&job->student.table), decay,
                 no_decay, job->dtype == TG_BF16 ? "bfloat16 compute" : "float32");
-    tg_log_info("memory: model %.1f MiB, gradients and optimizer %.1f MiB, step %.1f MiB, loader "
-                "%.1f MiB",
-                (double)job->student.memory.size / 1048576,
-                (double)job->state_memory.size / 1048576, (double)job->arena.size / 1048576,
-                (double)job->loader_bytes / 1048576);
     tg_log_info("%d compute threads, %d loader workers, instruction set %s", job->options->threads,
                 job->workers, tg_cpu_level_name(tg_stream_level(job->stream)));
     if (tg_job_has_ranks(job))
@@ -137,6 +133,7 @@ tg_status tg_job_open(tg_job *job)
 {
     job->comm = job->options->comm ? job->options->comm : tg_comm_self();
     TG_TRY(tg_job_check_output(job));
+    job->program_bytes = (double)tg_memory_rss_bytes();
     TG_TRY(open_device(job));
     TG_TRY(tg_job_open_data(job));
     TG_TRY(tg_job_open_networks(job));
@@ -270,6 +267,8 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
         status = watch->opened(watch->user);
     if (alike)
         status = tg_comm_agree(job.comm, "beginning the records", status);
+    if (status == TG_OK)
+        status = tg_job_tell_memory(&job);
     if (status == TG_OK)
         status = score_teacher(&job);
     if (status == TG_OK)

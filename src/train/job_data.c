@@ -160,7 +160,7 @@ tg_status tg_job_open_loader(tg_job *job)
     };
     TG_TRY(fill_augment(&o->augment, &loading.augment));
     TG_TRY(tg_loader_open(&job->train, &loading, &job->loader));
-    job->loader_bytes = tg_loader_bytes(&loading);
+    job->loading = loading;
     job->share = tg_loader_share(&loading);
     int64_t batches = (int64_t)tg_loader_batches_per_epoch(job->loader);
     int64_t window = o->recipe.grad_accum_steps;

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "ckpt/naming.h"
+#include "os/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -85,7 +86,7 @@ static tg_status projection_floats(const tg_job *job, const tg_network_request *
     TG_TRY(tg_network_describe(request, &info));
     size_t C_t = job->teacher.info.config.embed_dim, C_s = info.config.embed_dim;
     tg_model_info_done(&info);
-    *out = ((C_t * C_s + 15) & ~(size_t)15) + ((C_t + 15) & ~(size_t)15);
+    *out = tg_memory_projection_floats(C_s, C_t);
     return TG_OK;
 }
 
@@ -264,9 +265,12 @@ static tg_status match_classes(tg_job *job)
 
 tg_status tg_job_open_networks(tg_job *job)
 {
+    const double before = (double)tg_memory_heap_bytes();
     TG_TRY(open_teacher(job));
+    job->teacher_heap_bytes = (double)tg_memory_heap_bytes() - before;
     TG_TRY(open_student(job));
     TG_TRY(build_table(job));
     TG_TRY(open_projection(job));
+    job->student_heap_bytes = (double)tg_memory_heap_bytes() - before - job->teacher_heap_bytes;
     return match_classes(job);
 }

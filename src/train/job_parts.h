@@ -34,15 +34,22 @@ typedef struct tg_job {
     tg_projection projection;
     tg_arena state_memory;          /* grads, m, v, average */
     float *grads, *m, *v, *average; /* sharded: m, v, average of this rank's pieces alone */
-    float *whole_average;           /* all of it, as of the last tg_job_gather_average */
+    float
+        *whole_average; /* all of it, as of the last tg_job_gather_average; sharded: where gradients
+                             are, which nobody needs between windows */
     tg_optimizer optimizer;
     tg_schedule schedule;
 
     tg_step step;
     tg_arena arena;
     tg_loader *loader;
-    size_t loader_bytes;
+    tg_loader_options loading;
     int64_t steps_per_epoch, total_updates;
+
+    double program_bytes, student_heap_bytes, teacher_heap_bytes; /* as they were opened */
+    tg_memory predicted;
+    tg_memory_report memory;
+    bool memory_known; /* the first step has been looked at */
 
     char *checkpoint_folder;
     tg_metrics metrics;
@@ -108,6 +115,11 @@ tg_status tg_job_gather_average(tg_job *job) TG_MUST_CHECK;
 /* What the first rank did is everyone's: its status (an error here stays one) and its answer. */
 tg_status tg_job_follow_first(tg_job *job, const char *what, tg_status status,
                               bool *inout_answer) TG_MUST_CHECK;
+
+/* Memory of all ranks, predicted and allocated, in the log and to the watch (job_memory.c); the second,
+ * after a step, what it took at most. Every rank calls them. */
+tg_status tg_job_tell_memory(tg_job *job) TG_MUST_CHECK;
+tg_status tg_job_tell_peak(tg_job *job) TG_MUST_CHECK;
 
 /* Trains from job->state to the end (loop.c). */
 tg_status tg_job_train(tg_job *job) TG_MUST_CHECK;

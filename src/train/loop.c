@@ -162,6 +162,8 @@ static tg_status end_window(tg_job *job, window *w)
     if (tg_job_is_first(job) && tg_metrics_write_step(&job->metrics, &record) != TG_OK)
         tg_log_warning("a step record was lost: %s", tg_error_message());
     show_step(job, w, &record);
+    if (!job->memory_known)
+        TG_TRY(tg_job_tell_peak(job));
     job->train_seconds += record.t_step;
     int64_t every = job->options->output.checkpoint_steps;
     if (every > 0 && job->state.updates % every == 0)

@@ -1,5 +1,6 @@
 #include "train/ranks.h"
 
+#include "comm/host/host.h"
 #include "os/clock.h"
 
 #include <stdlib.h>
@@ -16,6 +17,15 @@ void tg_ranks_close(tg_ranks *ranks)
 {
     if (ranks)
         tg_buckets_done(&ranks->buckets);
+}
+
+size_t tg_ranks_bytes(const tg_ranks_options *options, size_t elements, int size)
+{
+    const size_t largest = options->bucket_bytes > options->first_bucket_bytes
+                               ? options->bucket_bytes
+                               : options->first_bucket_bytes;
+    const size_t bucket = largest / sizeof(float) + TG_COMM_GRAIN;
+    return tg_host_bytes(size, bucket < elements ? bucket : elements, options->wire);
 }
 
 void tg_ranks_reduce(tg_ranks *ranks, float *grads)

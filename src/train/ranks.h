@@ -42,6 +42,8 @@ typedef struct tg_ranks_sums {
 tg_status tg_ranks_open(tg_ranks *ranks, tg_comm *comm, const tg_ranks_options *options,
                         size_t elements) TG_MUST_CHECK;
 void tg_ranks_close(tg_ranks *ranks);
+/* At most what exchanging a flat buffer of `elements` between `size` ranks keeps (tg_comm_bytes). */
+size_t tg_ranks_bytes(const tg_ranks_options *options, size_t elements, int size);
 
 /* The backward that begins now is the window's last: its gradients go out as they become final. */
 void tg_ranks_reduce(tg_ranks *ranks, float *grads);

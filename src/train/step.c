@@ -11,19 +11,26 @@ static size_t teacher_width(const tg_step *step)
                                                : step->num_classes;
 }
 
+size_t tg_step_bytes(const tg_vit_config *student, const tg_vit_config *teacher, bool feature,
+                     size_t B, tg_dtype dtype)
+{
+    const size_t K = student->num_classes;
+    const size_t C_s = feature ? student->embed_dim : 0, C_t = feature ? teacher->embed_dim : 0;
+    size_t bytes = tg_vit_step_bytes(student, B, dtype, TG_VIT_TRAIN), frozen = 0, kept = 0;
+    if (teacher) {
+        frozen = tg_vit_step_bytes(teacher, B, dtype, TG_VIT_INFER);
+        kept = TG_ARENA_ROUND(B * (feature ? C_t : K) * sizeof(float));
+    }
+    bool fits = tg_add_size(bytes, tg_objective_bytes(B, K, C_s, C_t), &bytes) &&
+                tg_add_size(bytes > frozen ? bytes : frozen, kept, &bytes);
+    return fits ? bytes : (size_t)-1;
+}
+
 size_t tg_step_arena_bytes(const tg_step *step, size_t B, tg_dtype dtype)
 {
-    const tg_vit_config *student = tg_vit_get_config(step->student);
-    size_t C_s = step->projection ? step->projection->C_s : 0;
-    size_t C_t = step->projection ? step->projection->C_t : 0;
-    size_t bytes = tg_vit_step_bytes(student, B, dtype, TG_VIT_TRAIN), teacher = 0, kept = 0;
-    if (step->teacher) {
-        teacher = tg_vit_step_bytes(tg_vit_get_config(step->teacher), B, dtype, TG_VIT_INFER);
-        kept = TG_ARENA_ROUND(B * teacher_width(step) * sizeof(float));
-    }
-    bool fits = tg_add_size(bytes, tg_objective_bytes(B, step->num_classes, C_s, C_t), &bytes) &&
-                tg_add_size(bytes > teacher ? bytes : teacher, kept, &bytes);
-    return fits ? bytes : (size_t)-1;
+    return tg_step_bytes(tg_vit_get_config(step->student),
+                         step->teacher ? tg_vit_get_config(step->teacher) : NULL,
+                         step->objective.kd == TG_KD_FEATURE, B, dtype);
 }
 
 /* Rows of logits in the student's class order. */

@@ -60,6 +60,9 @@ typedef struct tg_step {
 
 /* Bytes of the arena for batches of B; (size_t)-1 when that number does not fit. */
 size_t tg_step_arena_bytes(const tg_step *step, size_t B, tg_dtype dtype);
+/* The same from shapes alone. teacher NULL: none; feature: its features are distilled. */
+size_t tg_step_bytes(const tg_vit_config *student, const tg_vit_config *teacher, bool feature,
+                     size_t B, tg_dtype dtype);
 
 /* One micro-batch of `epoch`: gradients are added to the window's. last: it is the window's last, the
  * same on every rank; its gradients go to the other ranks. */

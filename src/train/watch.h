@@ -8,6 +8,7 @@
 
 #include "run/metrics.h"
 #include "train/evaluate.h"
+#include "train/memory.h"
 
 typedef struct tg_train_progress {
     int64_t epoch, epochs;         /* under way (from 0), planned */
@@ -24,6 +25,8 @@ typedef struct tg_train_watch {
     void (*evaluation)(void *user, const char *what, int64_t epoch,
                        const tg_evaluation *evaluation);
     void (*evaluating)(void *user, uint64_t done, uint64_t total);
+    /* after opening, and once more after the first step, with what it took at most */
+    void (*memory)(void *user, const tg_memory_report *report);
     tg_status (*opened)(void *user);  /* all is there and checked; an error ends the job */
     tg_status (*present)(void *user); /* before a save: tg_run_dir_check of the run's folder */
     void (*stopping)(void *user, int stop); /* a rank, maybe another one, wants to stop: its wish */

@@ -267,6 +267,17 @@ tg_status tg_host_exchange_look(tg_host_exchange *x, tg_transport *t, tg_host_lo
     return TG_OK;
 }
 
+size_t tg_host_bytes(int size, size_t count, tg_dtype wire)
+{
+    tg_host_exchange x = {.work = {.count = count, .wire = wire}};
+    const size_t piece = largest_piece(&x, size), peers = size > 1 ? (size_t)size - 1 : 0;
+    const size_t boxes = peers * piece * wire_bytes(&x) * (wire == TG_BF16 ? 2 : 1);
+    const size_t waiting = (parts_of(&x, piece) + 1) * sizeof *x.waiting;
+    x.gathering = true; /* of float32, which takes the most messages */
+    const size_t messages = 2 * peers * (parts_of(&x, piece) + 2) * sizeof *x.messages;
+    return TG_HOST_DEPTH * (boxes + waiting + messages);
+}
+
 size_t tg_host_exchange_bytes(const tg_host_exchange *x)
 {
     return x->inbox_bytes + x->outbox_bytes + x->message_capacity * sizeof *x->messages +

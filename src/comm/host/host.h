@@ -26,4 +26,8 @@ enum { TG_HOST_DEPTH = 6, TG_HOST_MESSAGE_BYTES = 128 * 1024 };
 tg_status tg_host_open(const tg_transport *transport, const char *host, double stall_s,
                        tg_comm **out) TG_MUST_CHECK;
 
+/* At most what tg_comm_bytes tells on one of `size` ranks once collectives of up to `count` elements, their
+ * sums made of `wire`, have been under way, as many at once as there may be. */
+size_t tg_host_bytes(int size, size_t count, tg_dtype wire);
+
 #endif
