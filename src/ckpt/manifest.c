@@ -130,32 +130,67 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static tg_status describe(const char *folder, const names *list, tg_text *out)
+/* Takes the word of who wrote it for the content, but not for the size. */
+static tg_status check_known(const char *folder, const tg_manifest_file *file)
+{
+    struct stat info;
+    char *path = tg_path_join(folder, file->name);
+    if (!path)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for a manifest");
+    bool same =
+        stat(path, &info) == 0 && info.st_size >= 0 && (uint64_t)info.st_size == file->bytes;
+    free(path);
+    if (same)
+        return TG_OK;
+    return tg_fail(TG_ERROR_MACHINE, "%s/%s: not there with the %llu bytes that were written",
+                   folder, file->name, (unsigned long long)file->bytes);
+}
+
+typedef struct knowledge {
+    const tg_manifest_file *files;
+    size_t count;
+} knowledge;
+
+static tg_status sum_listed(const char *folder, const char *name, const knowledge *known,
+                            tg_manifest_file *out)
+{
+    *out = (tg_manifest_file){.name = name};
+    for (size_t i = 0; i < known->count; i++)
+        if (strcmp(known->files[i].name, name) == 0) {
+            *out = known->files[i];
+            return TG_OK;
+        }
+    return sum_named(folder, name, &out->bytes, &out->crc);
+}
+
+static tg_status describe(const char *folder, const names *list, const knowledge *known,
+                          tg_text *out)
 {
     tg_text_append_string(out, "{\"version\":1,\"files\":[");
     for (size_t i = 0; i < list->count; i++) {
-        uint64_t bytes = 0;
-        uint32_t crc = 0;
-        TG_TRY(sum_named(folder, list->items[i], &bytes, &crc));
+        tg_manifest_file file;
+        TG_TRY(sum_listed(folder, list->items[i], known, &file));
         tg_text_append_string(out, i ? ",\n{\"name\":" : "\n{\"name\":");
-        tg_text_append_json_string(out, list->items[i], strlen(list->items[i]));
-        tg_text_append_format(out, ",\"bytes\":%llu,\"crc32\":\"%08x\"}", (unsigned long long)bytes,
-                              crc);
+        tg_text_append_json_string(out, file.name, strlen(file.name));
+        tg_text_append_format(out, ",\"bytes\":%llu,\"crc32\":\"%08x\"}",
+                              (unsigned long long)file.bytes, file.crc);
     }
     tg_text_append_string(out, "\n]}\n");
     return tg_text_check(out, MANIFEST);
 }
 
-tg_status tg_manifest_write(const char *folder)
+tg_status tg_manifest_write(const char *folder, const tg_manifest_file *known, size_t count)
 {
     names list = {0};
     tg_text text = {0};
     char *path = tg_path_join(folder, MANIFEST);
     tg_status status = path ? TG_OK : tg_fail(TG_ERROR_MACHINE, "out of memory for a manifest");
     TG_TRY_GOTO(status, free_all);
+    for (size_t i = 0; i < count; i++)
+        TG_TRY_GOTO(check_known(folder, &known[i]), free_all);
     TG_TRY_GOTO(list_files(folder, "", 0, &list), free_all);
     qsort(list.items, list.count, sizeof *list.items, by_name);
-    TG_TRY_GOTO(describe(folder, &list, &text), free_all);
+    TG_TRY_GOTO(describe(folder, &list, &(knowledge){known, count}, &text), free_all);
     status = tg_file_write(path, text.data, text.length);
 free_all:
     free(path);

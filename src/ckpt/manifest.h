@@ -10,8 +10,20 @@
 
 #include "base/status.h"
 
-/* Reads all files of `folder` and writes its manifest.json. */
-tg_status tg_manifest_write(const char *folder) TG_MUST_CHECK;
+#include <stddef.h>
+#include <stdint.h>
+
+/* A file whose sum its writers know. */
+typedef struct tg_manifest_file {
+    const char *name; /* relative to the folder */
+    uint64_t bytes;
+    uint32_t crc;
+} tg_manifest_file;
+
+/* Writes `folder`'s manifest.json. Files that are not `known` are read; of those that are, the size is
+ * compared (TG_ERROR_MACHINE when it differs or one is absent). */
+tg_status tg_manifest_write(const char *folder, const tg_manifest_file *known,
+                            size_t count) TG_MUST_CHECK;
 /* Reads the manifest and all files that it names. */
 tg_status tg_manifest_check(const char *folder) TG_MUST_CHECK;
 

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "os/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -329,23 +330,30 @@ static void convert(tg_dtype dtype, const unsigned char *from, size_t n, float *
     }
 }
 
-tg_status tg_safetensors_read_f32(const tg_safetensors *file, const tg_safetensors_entry *entry,
-                                  float *out)
+tg_status tg_safetensors_read_part(const tg_safetensors *file, const tg_safetensors_entry *entry,
+                                   size_t first, size_t count, float *out)
 {
-    if (entry->dtype == TG_F32)
-        return tg_safetensors_read_raw(file, entry, out);
     if (entry->dtype == TG_F8_E4M3 || entry->dtype == TG_F8_E5M2)
         return tg_fail(TG_ERROR_INPUT, "%s: tensor %.128s: %s cannot be read as weights",
                        file->path, entry->name, tg_dtype_name(entry->dtype));
+    assert(first <= entry->count && count <= entry->count - first);
     unsigned char chunk[1 << 16];
-    size_t size = tg_dtype_bytes(entry->dtype), step = sizeof chunk / size;
-    for (size_t at = 0; at < entry->count; at += step) {
-        size_t n = entry->count - at < step ? entry->count - at : step;
-        tg_status status = read_at(file->fd, file->path, chunk, n * size,
-                                   file->data_start + entry->begin + at * size);
+    const bool direct = entry->dtype == TG_F32;
+    const size_t size = tg_dtype_bytes(entry->dtype), step = direct ? count : sizeof chunk / size;
+    for (size_t at = 0; at < count; at += step) {
+        size_t n = count - at < step ? count - at : step;
+        tg_status status = read_at(file->fd, file->path, direct ? (void *)out : chunk, n * size,
+                                   file->data_start + entry->begin + (first + at) * size);
         if (status < 0)
             return tg_fail_prefix(status, "tensor %.128s", entry->name);
-        convert(entry->dtype, chunk, n, out + at);
+        if (!direct)
+            convert(entry->dtype, chunk, n, out + at);
     }
     return TG_OK;
+}
+
+tg_status tg_safetensors_read_f32(const tg_safetensors *file, const tg_safetensors_entry *entry,
+                                  float *out)
+{
+    return tg_safetensors_read_part(file, entry, 0, entry->count, out);
 }

@@ -17,6 +17,7 @@
 #define TG_CKPT_SAFETENSORS_H
 
 #include "base/status.h"
+#include "base/text.h"
 #include "tensor/dtype.h"
 
 #include <stdbool.h>
@@ -66,6 +67,9 @@ const char *tg_safetensors_metadata(const tg_safetensors *file, const char *key)
  * F64, I32 and I64 rounded to nearest. 8-bit floats are refused (TG_ERROR_INPUT). */
 tg_status tg_safetensors_read_f32(const tg_safetensors *file, const tg_safetensors_entry *entry,
                                   float *out) TG_MUST_CHECK;
+/* The elements [first, first + count) of it. */
+tg_status tg_safetensors_read_part(const tg_safetensors *file, const tg_safetensors_entry *entry,
+                                   size_t first, size_t count, float *out) TG_MUST_CHECK;
 /* Reads a tensor's bytes as stored, end - begin of them. */
 tg_status tg_safetensors_read_raw(const tg_safetensors *file, const tg_safetensors_entry *entry,
                                   void *out) TG_MUST_CHECK;
@@ -89,5 +93,11 @@ typedef struct tg_safetensors_tensor {
  * differ; TG_ERROR_USAGE otherwise. */
 tg_status tg_safetensors_write(const char *path, const tg_safetensors_tensor *tensors, size_t count,
                                const tg_safetensors_note *notes, size_t note_count) TG_MUST_CHECK;
+
+/* What such a file begins with, appended to `out` (tg_text_done), and the bytes of data that follow it:
+ * for writers that place tensors themselves (ckpt/pieces.h). `data` of the tensors is not looked at. */
+tg_status tg_safetensors_header(const tg_safetensors_tensor *tensors, size_t count,
+                                const tg_safetensors_note *notes, size_t note_count, tg_text *out,
+                                uint64_t *out_data_bytes) TG_MUST_CHECK;
 
 #endif

@@ -76,11 +76,13 @@ static tg_status append_tensor(tg_text *text, const tg_safetensors_tensor *tenso
 }
 
 /* The length prefix and the padded JSON. */
-static tg_status make_header(const tg_safetensors_tensor *tensors, size_t count,
-                             const tg_safetensors_note *notes, size_t note_count, tg_text *out)
+tg_status tg_safetensors_header(const tg_safetensors_tensor *tensors, size_t count,
+                                const tg_safetensors_note *notes, size_t note_count, tg_text *out,
+                                uint64_t *out_data_bytes)
 {
     size_t at = 0;
     uint64_t length = 0;
+    TG_TRY(check_names(tensors, count));
     tg_text_append(out, &length, sizeof length);
     tg_text_append_char(out, '{');
     if (note_count)
@@ -98,6 +100,7 @@ static tg_status make_header(const tg_safetensors_tensor *tensors, size_t count,
     if (length > TG_SAFETENSORS_MAX_HEADER)
         return tg_fail(TG_ERROR_USAGE, "%zu tensors make too long a header", count);
     memcpy(out->data, &length, sizeof length);
+    *out_data_bytes = at;
     return TG_OK;
 }
 
@@ -131,9 +134,10 @@ tg_status tg_safetensors_write(const char *path, const tg_safetensors_tensor *te
 {
     tg_text header = {0};
     tg_new_file file = {.fd = -1};
+    uint64_t data_bytes;
     tg_status status;
-    TG_TRY_GOTO(check_names(tensors, count), free_header);
-    TG_TRY_GOTO(make_header(tensors, count, notes, note_count, &header), free_header);
+    TG_TRY_GOTO(tg_safetensors_header(tensors, count, notes, note_count, &header, &data_bytes),
+                free_header);
     TG_TRY_GOTO(tg_new_file_open(path, &file), free_header);
     TG_TRY_GOTO(tg_new_file_write(&file, header.data, header.length), discard_file);
     for (size_t i = 0; i < count; i++)

@@ -5,18 +5,16 @@
  *                              state.json         steps, score, the fields
  *                              manifest.json      name, size and CRC-32 of each of the above
  *             FOLDER/last, FOLDER/best            links to step folders
+ *             Saving: state_save.h.
  * Whole       a step folder is written aside with its manifest last, forced to disk and renamed in
  *             (os/folder.h); links are replaced by rename. A crash at any moment leaves the older
  *             checkpoints as they were. A folder whose files differ from its manifest is no
  *             checkpoint: loading refuses it and names the file, searching passes over it.
- * Shards      tensors are stored whole and by name, so their place in a flat buffer, the padding and
- *             the number of ranks that hold pieces are no part of the format.
- * Rotation    after a save: kept are the `keep` newest, what `last` and `best` lead to, everything
- *             with a better score than `best` (where that has none: the best of the scores), and
- *             everything whose score cannot be read.
- * Errors      TG_ERROR_MACHINE for the disk (a failed save leaves nothing behind and all older
- *             checkpoints untouched); TG_ERROR_INPUT for damaged, incomplete or unfitting ones.
- * Memory      what is read goes into the caller's buffers. Threads: one writer per FOLDER.
+ * Pieces      tensors are stored whole and by name, so their place in a flat buffer, the padding and
+ *             the number of ranks that hold pieces are no part of the format: a process writes and
+ *             reads whatever pieces of a buffer it has.
+ * Errors      TG_ERROR_MACHINE for the disk; TG_ERROR_INPUT for damaged, incomplete or unfitting ones.
+ * Memory      what is read goes into the caller's buffers. Threads: reentrant.
  */
 #ifndef TG_CKPT_STATE_H
 #define TG_CKPT_STATE_H
@@ -39,11 +37,19 @@ typedef struct tg_state_field {
     size_t size; /* of a string's array, its NUL included; else unused */
 } tg_state_field;
 
-/* One flat buffer (parameters, moments, weight average), laid out by `table`. */
+/* Elements [offset, offset + count) of a flat buffer. */
+typedef struct tg_state_piece {
+    size_t offset, count;
+    float *data; /* [count] */
+} tg_state_piece;
+
+/* One flat buffer (parameters, moments, weight average), laid out by `table`, and what this process has of
+ * it: all of it in one piece, or some pieces. */
 typedef struct tg_state_buffer {
     const char *name; /* no slash */
     const tg_param_table *table;
-    float *data;
+    const tg_state_piece *pieces;
+    size_t piece_count;
 } tg_state_buffer;
 
 /* All that is saved, and where what is loaded goes. */
@@ -54,25 +60,6 @@ typedef struct tg_state {
     size_t field_count;
 } tg_state;
 
-/* The model folder inside: for use, not for resuming (it may hold the weight average). */
-typedef struct tg_state_model {
-    const tg_model_info *info;
-    const tg_param_table *table;
-    const float *params;
-    tg_naming naming;
-} tg_state_model;
-
-typedef struct tg_state_save_options {
-    const char *folder; /* made when absent */
-    int64_t step;       /* >= 0; an existing step-N is replaced */
-    double score;       /* of this state, higher is better; NaN: not known */
-    bool best;          /* `best` is to lead here (see tg_state_is_better) */
-    size_t keep;        /* newest step folders to keep, at least 1 */
-} tg_state_save_options;
-
-tg_status tg_state_save(const tg_state_save_options *options, const tg_state_model *model,
-                        const tg_state *state) TG_MUST_CHECK;
-
 /* NaN is worse than everything; of equals the older one stays. */
 bool tg_state_is_better(double score, double best);
 
@@ -82,9 +69,13 @@ bool tg_state_is_better(double score, double best);
  * removed. */
 tg_status tg_state_find_last(const char *folder, char **out_path) TG_MUST_CHECK;
 
-/* Reads a step folder (or a link to one) after checking all of it. Every buffer and field asked for
- * must be there with its shapes, and no other buffer: a state is never restored in part. Fields and
- * buffers are undefined after an error. *out_step may be NULL. */
-tg_status tg_state_load(const char *path, const tg_state *state, int64_t *out_step) TG_MUST_CHECK;
+/* Whether a step folder (or what a link leads to) is whole: reads all of it. */
+tg_status tg_state_check(const char *path) TG_MUST_CHECK;
+
+/* Reads one that was checked. Every buffer and field asked for must be there with its shapes, and no
+ * other buffer: a state is never restored in part. Fields and pieces are undefined after an error.
+ * *out_step and *out_score, what the record says, may be NULL. */
+tg_status tg_state_load(const char *path, const tg_state *state, int64_t *out_step,
+                        double *out_score) TG_MUST_CHECK;
 
 #endif

@@ -1,6 +1,7 @@
 #include "os/file.h"
 
 #include "base/checked.h"
+#include "os/clock.h"
 #include "os/folder.h"
 #include "os/temp.h"
 
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 char *tg_path_join(const char *folder, const char *name)
@@ -25,6 +27,24 @@ bool tg_file_exists(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0;
+}
+
+bool tg_file_await(const char *path, double seconds)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    const int64_t begin = tg_clock_ns();
+    struct stat st;
+    for (;;) {
+        if (stat(path, &st) == 0)
+            return true;
+        int error = errno;
+        if ((error != ENOENT && error != ESTALE) ||
+            tg_clock_seconds(tg_clock_ns() - begin) >= seconds) {
+            errno = error;
+            return false;
+        }
+        nanosleep(&pause, NULL);
+    }
 }
 
 tg_status tg_file_read_fault(int error)

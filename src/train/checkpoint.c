@@ -2,11 +2,11 @@
 
 #include "base/log.h"
 #include "ckpt/state.h"
-#include "ckpt/state_list.h"
-#include "ckpt/state_record.h"
+#include "ckpt/state_save.h"
 #include "os/file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,86 +37,206 @@ static size_t list_fields(tg_train_state *s, tg_state_field out[FIELDS])
     return FIELDS;
 }
 
-static size_t list_buffers(const tg_train_tensors *t, tg_state_buffer out[BUFFERS])
+/* Tensors and record as ckpt/ wants to see them. */
+typedef struct view {
+    tg_state_field fields[FIELDS];
+    tg_state_buffer buffers[BUFFERS];
+    float *data[BUFFERS]; /* whole, or packed */
+    bool packed[BUFFERS];
+    tg_state_piece *pieces; /* of all buffers */
+    tg_state state;
+} view;
+
+/* mine: of what all ranks have, this one's pieces alone. */
+static size_t list_pieces(const tg_train_tensors *t, float *data, bool packed, bool mine,
+                          tg_state_piece *out)
 {
-    const tg_state_buffer buffers[BUFFERS] = {{"params", t->table, t->params},
-                                              {"exp_avg", t->table, t->m},
-                                              {"exp_avg_sq", t->table, t->v},
-                                              {"average", t->table, t->average}};
-    memcpy(out, buffers, sizeof buffers);
-    return t->average ? BUFFERS : BUFFERS - 1;
+    if (!packed && !mine) {
+        *out = (tg_state_piece){0, t->table->elements, data};
+        return 1;
+    }
+    const tg_buckets *buckets = &t->ranks->buckets;
+    for (size_t i = 0; i < buckets->count; i++) {
+        const tg_bucket *b = &buckets->items[i];
+        out[i] = (tg_state_piece){b->own_offset, b->own_count,
+                                  data + (packed ? b->shard_offset : b->own_offset)};
+    }
+    return buckets->count;
+}
+
+/* Ended by view_close, also after an error. */
+static tg_status view_open(const tg_train_tensors *t, tg_train_state *record, bool mine, view *out)
+{
+    static const char *const NAMES[BUFFERS] = {"params", "exp_avg", "exp_avg_sq", "average"};
+    float *const data[BUFFERS] = {t->params, t->m, t->v, t->average};
+    const size_t each = t->ranks ? t->ranks->buckets.count : 1;
+    const size_t count = t->average ? BUFFERS : BUFFERS - 1;
+    *out = (view){.pieces = calloc(BUFFERS * each, sizeof *out->pieces)};
+    out->state = (tg_state){.buffers = out->buffers,
+                            .buffer_count = count,
+                            .fields = out->fields,
+                            .field_count = list_fields(record, out->fields)};
+    if (!out->pieces)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %zu pieces", BUFFERS * each);
+    for (size_t b = 0; b < count; b++) {
+        tg_state_piece *pieces = out->pieces + b * each;
+        out->data[b] = data[b];
+        out->packed[b] = b > 0 && t->ranks && t->ranks->options.shard;
+        out->buffers[b] = (tg_state_buffer){
+            .name = NAMES[b],
+            .table = t->table,
+            .pieces = pieces,
+            .piece_count = list_pieces(t, data[b], out->packed[b], mine, pieces),
+        };
+    }
+    return TG_OK;
+}
+
+static void view_close(view *v)
+{
+    free(v->pieces);
+}
+
+/* What ranks tell each other between the parts of a save. */
+typedef struct word {
+    int32_t status;
+    char reason[764];
+    char aside[256]; /* the first rank's: name of the folder being written */
+    tg_state_sums sums;
+} word;
+
+/* A save under way on this rank. */
+typedef struct saving {
+    const tg_train_tensors *tensors;
+    tg_comm *comm;
+    view view;
+    tg_state_save save;
+    word mine, *all;
+} saving;
+
+static bool is_first(const saving *s)
+{
+    return s->comm->rank == 0;
+}
+
+static tg_status fail_as(const saving *s, int rank)
+{
+    const word *w = &s->all[rank];
+    if (s->comm->size == 1)
+        return tg_fail((tg_status)w->status, "%s", w->reason);
+    return tg_fail((tg_status)w->status, "rank %d on %s: %s", rank, tg_comm_host(s->comm, rank),
+                   w->reason);
+}
+
+/* The first rank's failure is everyone's; without one all have what each has to say. */
+static tg_status agree(saving *s, const char *what, tg_status status)
+{
+    if (status == TG_ERROR_PEER)
+        return status;
+    s->mine.status = status < 0 ? status : TG_OK;
+    snprintf(s->mine.reason, sizeof s->mine.reason, "%s", status < 0 ? tg_error_message() : "");
+    TG_TRY(tg_comm_meet(s->comm, what, &s->mine, sizeof s->mine, s->all));
+    for (int r = 0; r < s->comm->size; r++)
+        if (s->all[r].status < 0)
+            return fail_as(s, r);
+    return TG_OK;
+}
+
+static tg_status begin(saving *s, const tg_state_save_options *options, const tg_state_model *model)
+{
+    if (!is_first(s))
+        return TG_OK;
+    TG_TRY(tg_state_save_begin(options, model, &s->view.state, &s->save));
+    const char *path = s->save.aside.temp_path, *slash = strrchr(path, '/');
+    snprintf(s->mine.aside, sizeof s->mine.aside, "%s", slash ? slash + 1 : path);
+    return TG_OK;
+}
+
+static tg_status join(saving *s, const tg_state_save_options *options, const tg_state_model *model)
+{
+    if (is_first(s))
+        return TG_OK;
+    char *aside = tg_path_join(options->folder, s->all[0].aside);
+    tg_status status = aside ? tg_state_save_join(options, model, &s->view.state, aside, &s->save)
+                             : tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
+    free(aside);
+    return status;
+}
+
+static tg_status write_pieces(saving *s)
+{
+    for (size_t b = 0; b < s->view.state.buffer_count; b++)
+        for (size_t i = 0; i < s->view.buffers[b].piece_count; i++)
+            TG_TRY(tg_state_save_write(&s->save, b, &s->view.buffers[b].pieces[i]));
+    return TG_OK;
+}
+
+/* Every rank takes part in every gathering, also after the first one's disk has failed. */
+static tg_status write_gathered(saving *s)
+{
+    const tg_train_tensors *t = s->tensors;
+    tg_status status = TG_OK;
+    for (size_t b = 0; b < s->view.state.buffer_count; b++) {
+        float *whole = s->view.data[b];
+        if (s->view.packed[b]) {
+            TG_TRY(tg_ranks_gather(t->ranks, t->stream, whole, t->scratch));
+            whole = t->scratch;
+        }
+        const tg_state_piece piece = {0, t->table->elements, whole};
+        if (is_first(s) && status == TG_OK)
+            status = tg_state_save_write(&s->save, b, &piece);
+    }
+    return status;
+}
+
+/* From the folder aside to all bytes on disk. */
+static tg_status write_tensors(saving *s, const tg_state_save_options *options,
+                               const tg_state_model *model)
+{
+    if (!s->tensors->together) {
+        TG_TRY(write_gathered(s));
+        return is_first(s) ? tg_state_save_sync(&s->save, &s->mine.sums) : TG_OK;
+    }
+    TG_TRY(join(s, options, model));
+    TG_TRY(write_pieces(s));
+    return tg_state_save_sync(&s->save, &s->mine.sums);
+}
+
+static tg_status finish(saving *s)
+{
+    tg_state_sums sums = {0};
+    for (int r = 0; r < s->comm->size; r++)
+        tg_state_sums_add(&sums, &s->all[r].sums);
+    return is_first(s) ? tg_state_save_finish(&s->save, &sums) : TG_OK;
 }
 
 tg_status tg_checkpoint_save(const tg_checkpoint_options *options, const tg_train_state *state,
                              const tg_train_tensors *tensors, double score, bool best)
 {
     tg_train_state copy = *state;
-    tg_state_field fields[FIELDS];
-    tg_state_buffer buffers[BUFFERS];
-    const tg_state whole = {.buffers = buffers,
-                            .buffer_count = list_buffers(tensors, buffers),
-                            .fields = fields,
-                            .field_count = list_fields(&copy, fields)};
+    saving s = {.tensors = tensors, .comm = tensors->ranks ? tensors->ranks->comm : tg_comm_self()};
     const tg_state_model model = {.info = tensors->info,
                                   .table = tensors->model_table,
-                                  .params = tensors->average ? tensors->average : tensors->params,
-                                  .naming = TG_NAMING_TIMM};
-    const tg_state_save_options saving = {.folder = options->folder,
-                                          .step = state->updates,
-                                          .score = score,
-                                          .best = best,
-                                          .keep = (size_t)options->keep};
-    return tg_state_save(&saving, &model, &whole);
-}
-
-/* The folder of checkpoints that `path` is or holds, from malloc; NULL when it is neither. */
-static tg_status find_checkpoints(const char *path, char **out)
-{
-    tg_state_list list;
-    char *inner = tg_path_join(path, "checkpoints"), *own = strdup(path);
-    tg_status status = inner && own ? TG_OK : tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
-    *out = NULL;
-    if (status == TG_OK && tg_file_exists(inner)) {
-        *out = inner;
-        inner = NULL;
-    } else if (status == TG_OK) {
-        status = tg_state_list_read(path, &list);
-        if (status == TG_OK && list.count) {
-            *out = own;
-            own = NULL;
-        }
-        if (status == TG_OK)
-            tg_state_list_done(&list);
-        else if (status != TG_ERROR_MACHINE)
-            status = TG_OK; /* no folder: what reads it as a checkpoint says so */
-    }
-    free(inner);
-    free(own);
-    return status;
-}
-
-/* The checkpoint that `which` means, from malloc. */
-static tg_status find_checkpoint(const tg_checkpoint_options *options, const char *which,
-                                 char **out)
-{
-    char *folder;
-    if (strcmp(which, "auto") == 0)
-        return tg_state_find_last(options->folder, out);
-    if (!tg_file_exists(which))
-        return tg_fail(TG_ERROR_INPUT,
-                       "--resume %s: there is no such folder; give a run directory, a checkpoint "
-                       "(RUN/checkpoints/step-N), or auto",
-                       which);
-    TG_TRY(find_checkpoints(which, &folder));
-    if (!folder) {
-        *out = strdup(which);
-        return *out ? TG_OK : tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
-    }
-    tg_status status = tg_state_find_last(folder, out);
-    if (status == TG_END)
-        status = tg_fail(TG_ERROR_INPUT, "--resume %s: there is no whole checkpoint in %s", which,
-                         folder);
-    free(folder);
+                                  .buffer = tensors->average ? BUFFERS - 1 : 0};
+    const tg_state_save_options saving_options = {.folder = options->folder,
+                                                  .step = state->updates,
+                                                  .score = score,
+                                                  .best = best,
+                                                  .keep = (size_t)options->keep};
+    s.all = calloc((size_t)s.comm->size, sizeof *s.all);
+    if (!s.all)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", s.comm->size);
+    tg_status status = view_open(tensors, &copy, tensors->together, &s.view);
+    if (status == TG_OK)
+        status = begin(&s, &saving_options, &model);
+    TG_TRY_GOTO(agree(&s, "beginning a checkpoint", status), discard);
+    status = write_tensors(&s, &saving_options, &model);
+    TG_TRY_GOTO(agree(&s, "writing a checkpoint", status), discard);
+    status = agree(&s, "saving", finish(&s));
+discard:
+    tg_state_save_discard(&s.save);
+    view_close(&s.view);
+    free(s.all);
     return status;
 }
 
@@ -158,30 +278,20 @@ static tg_status check_model(const char *checkpoint, const tg_model_info *now)
     return status;
 }
 
-tg_status tg_checkpoint_load(const tg_checkpoint_options *options, const char *which,
-                             const tg_train_tensors *tensors, tg_train_state *out_state,
-                             double *out_score)
+tg_status tg_checkpoint_load(const char *path, const tg_train_tensors *tensors,
+                             tg_train_state *out_state, double *out_score)
 {
     tg_train_state state = {0};
-    tg_state_field fields[FIELDS];
-    tg_state_buffer buffers[BUFFERS];
-    const tg_state whole = {.buffers = buffers,
-                            .buffer_count = list_buffers(tensors, buffers),
-                            .fields = fields,
-                            .field_count = list_fields(&state, fields)};
-    char *found = NULL;
-    int64_t step;
+    view v;
     double score;
-    tg_status status = find_checkpoint(options, which, &found);
-    if (status != TG_OK)
-        return status;
-    TG_TRY_GOTO(tg_state_load(found, &whole, NULL), free_path);
-    TG_TRY_GOTO(check_model(found, tensors->info), free_path);
-    TG_TRY_GOTO(tg_state_record_read(found, &(tg_state){0}, &step, &score), free_path);
-    tg_log_info("loaded %s", found);
+    tg_status status;
+    TG_TRY_GOTO(view_open(tensors, &state, false, &v), close_view);
+    TG_TRY_GOTO(tg_state_load(path, &v.state, NULL, &score), close_view);
+    TG_TRY_GOTO(check_model(path, tensors->info), close_view);
+    tg_log_info("loaded %s", path);
     *out_state = state;
     *out_score = score;
-free_path:
-    free(found);
+close_view:
+    view_close(&v);
     return status;
 }

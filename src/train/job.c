@@ -127,6 +127,11 @@ static void log_plan(const tg_job *job)
             "optimizer %s",
             job->comm->size, job->comm->library, job->group_batch, job->share,
             job->ranks.options.shard ? "in shares (ZeRO stage 1)" : "whole on each");
+    if (tg_job_has_ranks(job))
+        tg_log_info("checkpoints: %s",
+                    job->together ? "every rank writes its pieces of them"
+                                  : "the first rank writes them, because not all ranks see its run "
+                                    "directory; to resume, each needs a copy");
 }
 
 tg_status tg_job_open(tg_job *job)
@@ -145,11 +150,22 @@ tg_status tg_job_open(tg_job *job)
     job->checkpoint_folder = tg_path_join(job->run_path, "checkpoints");
     if (!job->checkpoint_folder)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
-    TG_TRY(tg_folder_make(job->checkpoint_folder));
-    TG_TRY(tg_job_resume(job));
-    TG_TRY(open_records(job));
-    log_plan(job);
-    return TG_OK;
+    return tg_folder_make(job->checkpoint_folder);
+}
+
+/* What stands on the run directory. Ranks meet in it, so that it comes after all of them have opened. */
+static tg_status take_up(tg_job *job)
+{
+    TG_TRY(tg_job_look_around(job));
+    tg_status status = tg_job_resume(job);
+    if (status == TG_OK)
+        status = open_records(job);
+    if (status == TG_OK)
+        log_plan(job);
+    tg_job_be_patient(job, true); /* each reads its part of a checkpoint */
+    status = tg_comm_agree(job->comm, "going on", status);
+    tg_job_be_patient(job, false);
+    return status;
 }
 
 void tg_job_close(tg_job *job)
@@ -260,6 +276,8 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
     tg_job job = {.options = options, .watch = watch, .run_path = run_path};
     tg_status status = tg_job_open(&job);
     status = tg_comm_agree(job.comm, "opening the job", status);
+    if (status == TG_OK)
+        status = take_up(&job);
     if (status == TG_OK)
         status = tg_job_compare_ranks(&job);
     const bool alike = status == TG_OK;

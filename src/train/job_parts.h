@@ -18,6 +18,7 @@ typedef struct tg_job {
     tg_ranks ranks;
     size_t group_batch, share; /* photos of a micro-batch: of all ranks, at most of this one */
     int stop;                  /* a rank's wish to stop that all know of */
+    bool together;             /* all ranks see one run directory */
 
     tg_stream *stream;
     const tg_kern *kern;
@@ -64,6 +65,7 @@ typedef struct tg_job {
     double train_seconds;
 } tg_job;
 
+/* All but what stands on the run directory: what it holds, and where training begins. */
 tg_status tg_job_open(tg_job *job) TG_MUST_CHECK;
 void tg_job_close(tg_job *job);
 
@@ -87,10 +89,8 @@ int tg_job_stop_wanted(const tg_job *job);
 tg_status tg_job_evaluate(tg_job *job, const float *params, tg_evaluation *out) TG_MUST_CHECK;
 tg_status tg_job_evaluate_teacher(tg_job *job, tg_evaluation *out) TG_MUST_CHECK;
 
-/* The tensors a checkpoint holds, whole. Sharded ones get memory of their own in *out_hold (else left
- * zeroed; tg_arena_done), for a load to fill, or with `gather`, which every rank calls, filled. */
-tg_status tg_job_tensors(tg_job *job, bool gather, tg_train_tensors *out,
-                         tg_arena *out_hold) TG_MUST_CHECK;
+/* The tensors of a checkpoint as this rank holds them. */
+tg_train_tensors tg_job_tensors(tg_job *job);
 
 /* Other ranks (job_ranks.c). All of them do nothing in a job of one rank. */
 static inline bool tg_job_has_ranks(const tg_job *job)
@@ -112,9 +112,13 @@ void tg_job_pack(const tg_job *job, const float *whole, float *out_packed);
 tg_status tg_job_compare_ranks(tg_job *job) TG_MUST_CHECK;
 /* The weight average of all ranks into whole_average. */
 tg_status tg_job_gather_average(tg_job *job) TG_MUST_CHECK;
+/* Finds out whether all ranks see one run directory (job->together). Every rank calls it. */
+tg_status tg_job_look_around(tg_job *job) TG_MUST_CHECK;
+/* Around work whose length differs much between ranks: reading and writing of state. */
+void tg_job_be_patient(tg_job *job, bool patient);
 /* What the first rank did is everyone's: its status (an error here stays one) and its answer. */
-tg_status tg_job_follow_first(tg_job *job, const char *what, tg_status status,
-                              bool *inout_answer) TG_MUST_CHECK;
+tg_status tg_job_follow_first(tg_job *job, const char *what, tg_status status, void *inout_answer,
+                              size_t bytes) TG_MUST_CHECK;
 
 /* Memory of all ranks, predicted and allocated, in the log and to the watch (job_memory.c); the second,
  * after a step, what it took at most. Every rank calls them. */

@@ -3,10 +3,14 @@
 
 #include "base/hash.h"
 #include "kern/level.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/temp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Work whose length differs between ranks: writing, above all. */
 #define PATIENCE 20
@@ -37,55 +41,112 @@ size_t tg_job_own_elements(const tg_job *job)
 
 void tg_job_pack(const tg_job *job, const float *whole, float *out_packed)
 {
-    const tg_buckets *buckets = &job->ranks.buckets;
-    if (!sharded(job)) {
+    if (sharded(job))
+        tg_ranks_pack(&job->ranks, job->stream, whole, out_packed);
+    else
         tg_stream_copy(job->stream, out_packed, whole, job->table.elements * sizeof *whole);
-        return;
-    }
-    for (size_t i = 0; i < buckets->count; i++)
-        tg_stream_copy(job->stream, out_packed + buckets->items[i].shard_offset,
-                       whole + buckets->items[i].own_offset,
-                       buckets->items[i].own_count * sizeof *whole);
-}
-
-/* The pieces of all ranks, each where it belongs. */
-static tg_status gather(tg_job *job, const float *packed, float *out_whole)
-{
-    tg_buckets *buckets = &job->ranks.buckets;
-    for (size_t i = 0; i < buckets->count; i++)
-        tg_stream_copy(job->stream, out_whole + buckets->items[i].own_offset,
-                       packed + buckets->items[i].shard_offset,
-                       buckets->items[i].own_count * sizeof *packed);
-    TG_TRY(tg_step_settle(&job->step)); /* parameters travel by the same buckets */
-    TG_TRY(tg_buckets_gather(buckets, out_whole));
-    return tg_buckets_need(buckets, 0, buckets->elements);
 }
 
 tg_status tg_job_gather_average(tg_job *job)
 {
-    return sharded(job) && job->average ? gather(job, job->average, job->whole_average) : TG_OK;
+    if (!sharded(job) || !job->average)
+        return TG_OK;
+    TG_TRY(tg_step_settle(&job->step));
+    return tg_ranks_gather(&job->ranks, job->stream, job->average, job->whole_average);
 }
 
-tg_status tg_job_tensors(tg_job *job, bool gathered, tg_train_tensors *out, tg_arena *out_hold)
+tg_train_tensors tg_job_tensors(tg_job *job)
 {
-    const size_t bytes = TG_ARENA_ROUND(job->table.elements * sizeof(float));
-    *out = (tg_train_tensors){.info = &job->student.info,
+    return (tg_train_tensors){.info = &job->student.info,
                               .model_table = &job->student.table,
                               .table = &job->table,
                               .params = job->student.params,
                               .m = job->m,
                               .v = job->v,
-                              .average = job->whole_average};
-    if (!sharded(job))
+                              .average = job->average,
+                              .ranks = tg_job_has_ranks(job) ? &job->ranks : NULL,
+                              .together = tg_job_has_ranks(job) && job->together,
+                              .stream = job->stream,
+                              .scratch = job->grads};
+}
+
+/* A file with a word that no other file has, held open by the first rank. */
+typedef struct token {
+    char name[128]; /* in the run's directory */
+    uint64_t word;
+} token;
+
+static tg_status place_token(const tg_job *job, char **out_path, int *out_fd, token *out)
+{
+    char *beside = tg_path_join(job->run_path, "ranks");
+    tg_status status = beside ? tg_temp_create(beside, false, out_path, out_fd)
+                              : tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
+    free(beside);
+    TG_TRY(status);
+    const int64_t now = tg_clock_ns();
+    out->word = tg_hash(tg_hash(TG_HASH_START, &now, sizeof now), *out_path, strlen(*out_path));
+    snprintf(out->name, sizeof out->name, "%s", strrchr(*out_path, '/') + 1);
+    if (write(*out_fd, &out->word, sizeof out->word) == (ssize_t)sizeof out->word &&
+        tg_fd_sync(*out_fd) == 0)
         return TG_OK;
-    TG_TRY(tg_arena_init(out_hold, 2 * bytes, "state of all ranks"));
-    out->m = tg_arena_alloc(out_hold, bytes);
-    out->v = tg_arena_alloc(out_hold, bytes);
-    if (!gathered)
+    return tg_fail_errno("write", *out_path);
+}
+
+/* Whether the first rank's token lies in what this rank knows as the run's directory. */
+static bool see_token(const tg_job *job, const token *t)
+{
+    uint64_t found = 0;
+    char *path = tg_path_join(job->run_path, t->name), *bytes = NULL;
+    size_t length = 0;
+    bool seen = path && tg_file_await(path, TG_FILE_PATIENCE_S) &&
+                tg_file_read(path, sizeof found, &bytes, &length) == TG_OK &&
+                length == sizeof found;
+    if (seen)
+        memcpy(&found, bytes, sizeof found);
+    tg_error_clear();
+    free(bytes);
+    free(path);
+    return seen && found == t->word;
+}
+
+/* All look for the token of the first, and all know of all who sees it. */
+static tg_status compare_tokens(tg_job *job, const token *mine)
+{
+    token *all = calloc((size_t)job->comm->size, sizeof *all);
+    bool *seen = calloc((size_t)job->comm->size, sizeof *seen);
+    tg_status status =
+        all && seen ? TG_OK
+                    : tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", job->comm->size);
+    TG_TRY_GOTO(status, free_all);
+    TG_TRY_GOTO(tg_comm_meet(job->comm, "the run's directory", mine, sizeof *mine, all), free_all);
+    const bool see = tg_job_is_first(job) || see_token(job, &all[0]);
+    TG_TRY_GOTO(tg_comm_meet(job->comm, "who sees it", &see, sizeof see, seen), free_all);
+    job->together = true;
+    for (int r = 0; r < job->comm->size; r++)
+        job->together = job->together && seen[r];
+free_all:
+    free(seen);
+    free(all);
+    return status;
+}
+
+tg_status tg_job_look_around(tg_job *job)
+{
+    char *path = NULL;
+    int fd = -1;
+    token mine = {0};
+    if (!tg_job_has_ranks(job))
         return TG_OK;
-    TG_TRY(gather(job, job->m, out->m));
-    TG_TRY(gather(job, job->v, out->v));
-    return tg_job_gather_average(job);
+    tg_status status = tg_job_is_first(job) ? place_token(job, &path, &fd, &mine) : TG_OK;
+    status = tg_comm_agree(job->comm, "the run's directory", status);
+    if (status == TG_OK)
+        status = compare_tokens(job, &mine);
+    if (path)
+        unlink(path);
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return status;
 }
 
 static uint64_t hash_data(const tg_dataset *data)
@@ -197,20 +258,27 @@ tg_status tg_job_compare_ranks(tg_job *job)
     return status;
 }
 
-tg_status tg_job_follow_first(tg_job *job, const char *what, tg_status status, bool *inout_answer)
+void tg_job_be_patient(tg_job *job, bool patient)
+{
+    if (tg_job_has_ranks(job))
+        tg_comm_set_stall(job->comm, (patient ? PATIENCE : 1) * job->options->stall_s);
+}
+
+tg_status tg_job_follow_first(tg_job *job, const char *what, tg_status status, void *inout_answer,
+                              size_t bytes)
 {
     if (!tg_job_has_ranks(job))
         return status;
-    bool *all = calloc((size_t)job->comm->size, sizeof *all);
+    char *all = calloc((size_t)job->comm->size, bytes);
     if (!all)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", job->comm->size);
-    tg_comm_set_stall(job->comm, PATIENCE * job->options->stall_s);
+    tg_job_be_patient(job, true);
     status = tg_comm_agree(job->comm, what, status);
     if (status == TG_OK)
-        status = tg_comm_meet(job->comm, what, inout_answer, sizeof *inout_answer, all);
-    tg_comm_set_stall(job->comm, job->options->stall_s);
+        status = tg_comm_meet(job->comm, what, inout_answer, bytes, all);
+    tg_job_be_patient(job, false);
     if (status == TG_OK)
-        *inout_answer = all[0];
+        memcpy(inout_answer, all, bytes);
     free(all);
     return status;
 }

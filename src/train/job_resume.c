@@ -8,6 +8,7 @@
 #include "os/file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -184,24 +185,55 @@ static tg_status forget_best_elsewhere(const tg_job *job, tg_train_state *state)
     return TG_OK;
 }
 
-/* Every rank reads the whole state and keeps its share of it. */
+/* What the first rank has found. */
+typedef struct place {
+    bool none;
+    char path[2047];
+} place;
+
+static tg_status write_down(const char *path, place *out)
+{
+    if ((size_t)snprintf(out->path, sizeof out->path, "%s", path) < sizeof out->path)
+        return TG_OK;
+    return tg_fail(TG_ERROR_USAGE, "%s: too long a path", path);
+}
+
+/* Finds the checkpoint and reads all of it to know that it is whole. Where all ranks see the same files the first
+ * one does so for all; else each has its own. */
+static tg_status find(tg_job *job, const tg_checkpoint_options *options, place *out)
+{
+    const char *which = job->options->output.resume;
+    const bool same = tg_job_has_ranks(job) && job->together &&
+                      (strcmp(which, "auto") == 0 || is_own(job, which));
+    char *path = NULL;
+    tg_status status = TG_OK;
+    *out = (place){.none = false};
+    if (!same || tg_job_is_first(job))
+        status = tg_checkpoint_find(options, which, &path);
+    out->none = status == TG_END;
+    if (path)
+        status = write_down(path, out);
+    free(path);
+    status = status == TG_END ? TG_OK : status;
+    if (same)
+        TG_TRY(tg_job_follow_first(job, "finding a checkpoint", status, out, sizeof *out));
+    TG_TRY(status);
+    if (!out->none && !tg_file_await(out->path, TG_FILE_PATIENCE_S))
+        return tg_fail(TG_ERROR_INPUT,
+                       "%s: the first rank sees this checkpoint, this rank does not", out->path);
+    return TG_OK;
+}
+
+/* TG_END: there is none to go on from. */
 static tg_status load(tg_job *job, const tg_checkpoint_options *options, tg_train_state *out_state,
                       double *out_score)
 {
-    tg_arena hold = {0};
-    tg_train_tensors tensors;
-    tg_status status = tg_job_tensors(job, false, &tensors, &hold);
-    if (status == TG_OK)
-        status = tg_checkpoint_load(options, job->options->output.resume, &tensors, out_state,
-                                    out_score);
-    if (status == TG_OK && tensors.m != job->m) {
-        tg_job_pack(job, tensors.m, job->m);
-        tg_job_pack(job, tensors.v, job->v);
-        if (job->average)
-            tg_job_pack(job, tensors.average, job->average);
-    }
-    tg_arena_done(&hold);
-    return status;
+    place at;
+    TG_TRY(find(job, options, &at));
+    if (at.none)
+        return TG_END;
+    const tg_train_tensors tensors = tg_job_tensors(job);
+    return tg_checkpoint_load(at.path, &tensors, out_state, out_score);
 }
 
 tg_status tg_job_resume(tg_job *job)

@@ -40,37 +40,36 @@ static tg_status leave_removed(tg_job *job)
         job->run_path, (long long)job->state.updates);
 }
 
-/* A checkpoint that cannot be written costs nothing but itself: training goes on. */
-static tg_status write(tg_job *job, const tg_train_tensors *tensors, double score, bool best,
-                       bool must)
+/* Whether the run's folder was removed: the first rank looks. */
+static tg_status find_removed(tg_job *job, bool *out)
+{
+    tg_status folder = tg_job_is_first(job) ? check_folder(job) : TG_OK;
+    *out = folder == TG_END;
+    return tg_job_follow_first(job, "the run's folder", *out ? TG_OK : folder, out, sizeof *out);
+}
+
+/* A checkpoint that cannot be written costs nothing but itself: training goes on. Every rank calls it, and for
+ * all it comes out alike. */
+static tg_status save(tg_job *job, double score, bool best, bool must)
 {
     const tg_checkpoint_options options = {job->checkpoint_folder,
                                            job->options->output.checkpoint_hist};
-    tg_status folder = check_folder(job);
-    TG_TRY(folder);
-    tg_status status = tg_checkpoint_save(&options, &job->state, tensors, score, best);
+    bool removed;
+    TG_TRY(tg_step_settle(&job->step));
+    job->state.applied = job->optimizer.updates;
+    TG_TRY(find_removed(job, &removed));
+    const tg_train_tensors tensors = tg_job_tensors(job);
+    tg_job_be_patient(job, true);
+    tg_status status = tg_checkpoint_save(&options, &job->state, &tensors, score, best);
+    tg_job_be_patient(job, false);
     job->saved = status == TG_OK;
-    if (status == TG_OK && folder == TG_END)
+    if (status == TG_OK && removed)
         return leave_removed(job);
-    if (status == TG_OK || must || folder == TG_END)
+    if (status == TG_OK || must || removed || status == TG_ERROR_PEER)
         return status;
     tg_log_warning("checkpoint after %lld updates was not saved: %s (older ones are untouched)",
                    (long long)job->state.updates, tg_error_message());
     return TG_OK;
-}
-
-/* The first rank writes what all hold. */
-static tg_status save(tg_job *job, double score, bool best, bool must)
-{
-    tg_arena hold = {0};
-    tg_train_tensors tensors;
-    TG_TRY(tg_step_settle(&job->step));
-    job->state.applied = job->optimizer.updates;
-    tg_status status = tg_job_tensors(job, true, &tensors, &hold);
-    if (status == TG_OK && tg_job_is_first(job))
-        status = write(job, &tensors, score, best, must);
-    tg_arena_done(&hold);
-    return tg_job_follow_first(job, "saving", status, &job->saved);
 }
 
 static const float *exported_params(const tg_job *job)
@@ -266,7 +265,7 @@ static tg_status keep_best(tg_job *job, const tg_evaluation *e, bool must, bool 
         tg_log_warning("the best model so far was not written: %s", tg_error_message());
         status = TG_OK;
     }
-    TG_TRY(tg_job_follow_first(job, "the best model", status, out_kept));
+    TG_TRY(tg_job_follow_first(job, "the best model", status, out_kept, sizeof *out_kept));
     if (!*out_kept)
         return TG_OK;
     job->state.best_score = e->top1;
@@ -290,9 +289,8 @@ static tg_status finish_epoch(tg_job *job, bool last, bool *out_scored)
         TG_TRY(evaluate_epoch(job, &e));
     *out_scored = true;
     double score = e.not_finite ? NAN : e.top1; /* NaN is never the best */
-    tg_status folder = tg_job_is_first(job) ? check_folder(job) : TG_OK;
-    bool removed = folder == TG_END;
-    TG_TRY(tg_job_follow_first(job, "the run's folder", folder, &removed));
+    bool removed;
+    TG_TRY(find_removed(job, &removed));
     if (removed)
         return save(job, score, false, true);
     if (tg_state_is_better(score, job->state.best_score))
@@ -353,7 +351,7 @@ static tg_status finish_unscored(tg_job *job)
     TG_TRY(tg_step_settle(&job->step));
     TG_TRY(tg_job_gather_average(job));
     tg_status status = tg_job_is_first(job) ? write_unscored(job) : TG_OK;
-    return tg_job_follow_first(job, "the model", status, &written);
+    return tg_job_follow_first(job, "the model", status, &written, sizeof written);
 }
 
 tg_status tg_job_train(tg_job *job)

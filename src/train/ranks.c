@@ -3,6 +3,7 @@
 #include "comm/host/host.h"
 #include "os/clock.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 tg_status tg_ranks_open(tg_ranks *ranks, tg_comm *comm, const tg_ranks_options *options,
@@ -119,4 +120,25 @@ tg_status tg_ranks_need(tg_ranks *ranks, size_t offset, size_t count)
     if (offset + count == ranks->buckets.elements)
         ranks->gathering = false;
     return status;
+}
+
+void tg_ranks_pack(const tg_ranks *ranks, tg_stream *stream, const float *whole, float *out_packed)
+{
+    for (size_t i = 0; i < ranks->buckets.count; i++) {
+        const tg_bucket *b = &ranks->buckets.items[i];
+        tg_stream_copy(stream, out_packed + b->shard_offset, whole + b->own_offset,
+                       b->own_count * sizeof *whole);
+    }
+}
+
+tg_status tg_ranks_gather(tg_ranks *ranks, tg_stream *stream, const float *packed, float *out_whole)
+{
+    assert(!ranks->gathering);
+    for (size_t i = 0; i < ranks->buckets.count; i++) {
+        const tg_bucket *b = &ranks->buckets.items[i];
+        tg_stream_copy(stream, out_whole + b->own_offset, packed + b->shard_offset,
+                       b->own_count * sizeof *packed);
+    }
+    TG_TRY(tg_buckets_gather(&ranks->buckets, out_whole));
+    return tg_buckets_need(&ranks->buckets, 0, ranks->buckets.elements);
 }

@@ -58,4 +58,11 @@ tg_status tg_ranks_update(tg_ranks *ranks, tg_optimizer *optimizer, const float 
 /* Waits until params [offset, offset + count) of the last update are here. */
 tg_status tg_ranks_need(tg_ranks *ranks, size_t offset, size_t count) TG_MUST_CHECK;
 
+/* Copies this rank's pieces of a flat buffer to packed storage. */
+void tg_ranks_pack(const tg_ranks *ranks, tg_stream *stream, const float *whole, float *out_packed);
+/* The pieces of all ranks, each where it belongs: out_whole [elements], aligned as tg_comm_work's.
+ * Every rank calls it, with no parameters on their way (tg_step_settle). */
+tg_status tg_ranks_gather(tg_ranks *ranks, tg_stream *stream, const float *packed,
+                          float *out_whole) TG_MUST_CHECK;
+
 #endif
