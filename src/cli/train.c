@@ -29,6 +29,9 @@ static void show_step(void *user, const tg_train_progress *p, const tg_step_reco
     tg_text_append_format(&note, "loss %.3f  %.1f images/s  ", record->loss, p->images_per_s);
     tg_console_append_duration(&note, p->seconds_left);
     tg_text_append_string(&note, " left");
+    if (p->slow_rank >= 0 && p->slow_share > 0)
+        tg_text_append_format(&note, "  rank %d slow: +%.0f %% in %s", p->slow_rank,
+                              100 * p->slow_share, p->slow_phase);
     tg_console_progress(what, (uint64_t)p->step, (uint64_t)p->steps_per_epoch,
                         tg_text_string(&note));
     tg_text_done(&note);
@@ -362,7 +365,8 @@ static const tg_command_note FILES[] = {
     {"OUTPUT/job.yaml", "Every option as resolved; --config reads it"},
     {"OUTPUT/run.json", "The machine, what ran on it and how it ended"},
     {"OUTPUT/metrics.jsonl", "A line for each step and each evaluation"},
-    {"OUTPUT/log/rank-0.log", "The log"},
+    {"OUTPUT/ranks.jsonl", "With several ranks: what each spent each step on"},
+    {"OUTPUT/log/rank-N.log", "The log of each rank; of one alone, rank-0.log"},
     {"OUTPUT/checkpoints/",
      "step-N, and the links last and best: what a stopped run needs to go on"},
     {"OUTPUT/failure", "Why the run failed, if it did"},

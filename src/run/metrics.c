@@ -2,15 +2,8 @@
 
 #include "base/json.h"
 #include "base/json_writer.h"
-#include "os/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* The file's fields, in order, for both directions. */
 typedef enum field_kind { FIELD_INT, FIELD_UINT, FIELD_DOUBLE } field_kind;
@@ -129,29 +122,6 @@ static bool parse_line(const char *line, size_t length, either *out)
     return status == TG_OK;
 }
 
-/* Calls per whole line; a torn last one is not given. */
-typedef tg_status (*visit_line)(void *user, const char *line, size_t length);
-
-static tg_status each_line(const char *path, visit_line visit, void *user)
-{
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return tg_fail(errno == ENOENT ? TG_ERROR_INPUT : TG_ERROR_MACHINE, "cannot read %s: %s",
-                       path, strerrordesc_np(errno));
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t n;
-    tg_status status = TG_OK;
-    while (status == TG_OK && (n = getline(&line, &capacity, file)) > 0)
-        if (line[n - 1] == '\n')
-            status = visit(user, line, (size_t)n);
-    if (status == TG_OK && ferror(file))
-        status = tg_fail(TG_ERROR_MACHINE, "cannot read %s", path);
-    free(line);
-    fclose(file);
-    return status;
-}
-
 typedef struct reader {
     tg_metrics_visit visit;
     void *user;
@@ -173,7 +143,7 @@ static tg_status read_line(void *user, const char *line, size_t length)
 tg_status tg_metrics_read(const char *path, tg_metrics_visit visit, void *user, size_t *out_bad)
 {
     reader r = {.visit = visit, .user = user};
-    TG_TRY(each_line(path, read_line, &r));
+    TG_TRY(tg_lines_read(path, read_line, &r));
     if (out_bad)
         *out_bad = r.bad;
     return TG_OK;
@@ -181,94 +151,40 @@ tg_status tg_metrics_read(const char *path, tg_metrics_visit visit, void *user, 
 
 typedef struct keeper {
     int64_t last_step, last_epoch;
-    tg_new_file file;
 } keeper;
 
-static tg_status keep_line(void *user, const char *line, size_t length)
+static bool keep_line(void *user, const char *line, size_t length)
 {
-    keeper *k = user;
+    const keeper *k = user;
     either record;
     if (!parse_line(line, length, &record))
-        return TG_OK;
-    bool kept =
-        record.is_step ? record.step.step <= k->last_step : record.eval.epoch <= k->last_epoch;
-    return kept ? tg_new_file_write(&k->file, line, length) : TG_OK;
-}
-
-/* Written aside, so that a kill here costs nothing. */
-static tg_status drop_later_records(const char *path, int64_t last_step, int64_t last_epoch)
-{
-    keeper k = {.last_step = last_step, .last_epoch = last_epoch};
-    if (!tg_file_exists(path))
-        return TG_OK;
-    TG_TRY(tg_new_file_open(path, &k.file));
-    tg_status status = each_line(path, keep_line, &k);
-    if (status == TG_OK)
-        return tg_new_file_commit(&k.file);
-    tg_new_file_discard(&k.file);
-    return status;
+        return false;
+    return record.is_step ? record.step.step <= k->last_step : record.eval.epoch <= k->last_epoch;
 }
 
 tg_status tg_metrics_open(const char *path, bool resume, int64_t last_step, int64_t last_epoch,
                           tg_metrics *out)
 {
-    if (resume)
-        TG_TRY(drop_later_records(path, last_step, last_epoch));
-    tg_metrics metrics = {.path = strdup(path)};
-    if (!metrics.path)
-        return tg_fail(TG_ERROR_MACHINE, "%s: out of memory", path);
-    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (resume ? 0 : O_TRUNC);
-    metrics.fd = open(path, flags, 0666);
-    if (metrics.fd < 0) {
-        free(metrics.path);
-        return tg_fail(TG_ERROR_MACHINE, "cannot write %s: %s", path, strerrordesc_np(errno));
-    }
-    *out = metrics;
-    return TG_OK;
+    keeper k = {.last_step = last_step, .last_epoch = last_epoch};
+    return tg_lines_open(path, resume ? keep_line : NULL, &k, &out->lines);
 }
 
 void tg_metrics_close(tg_metrics *metrics)
 {
-    if (!metrics || !metrics->path)
-        return;
-    close(metrics->fd);
-    free(metrics->path);
-    tg_text_done(&metrics->line);
-    *metrics = (tg_metrics){.fd = -1};
-}
-
-static tg_status write_line(tg_metrics *metrics)
-{
-    tg_text_append_char(&metrics->line, '\n');
-    TG_TRY(tg_text_check(&metrics->line, metrics->path));
-    off_t start = lseek(metrics->fd, 0, SEEK_END);
-    size_t done = 0;
-    while (done < metrics->line.length) {
-        ssize_t n = write(metrics->fd, metrics->line.data + done, metrics->line.length - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            int error = errno;
-            if (start >= 0)
-                (void)!ftruncate(metrics->fd, start); /* no half line before the next record */
-            return tg_fail(TG_ERROR_MACHINE, "cannot write %s: %s", metrics->path,
-                           strerrordesc_np(error));
-        }
-        done += (size_t)n;
-    }
-    return TG_OK;
+    if (metrics)
+        tg_lines_close(&metrics->lines);
 }
 
 tg_status tg_metrics_write_step(tg_metrics *metrics, const tg_step_record *record)
 {
-    tg_text_clear(&metrics->line);
-    tg_step_record_print(record, &metrics->line);
-    return write_line(metrics);
+    tg_text_clear(&metrics->lines.line);
+    tg_step_record_print(record, &metrics->lines.line);
+    return tg_lines_write(&metrics->lines);
 }
 
 tg_status tg_metrics_write_eval(tg_metrics *metrics, const tg_eval_record *record)
 {
-    tg_text_clear(&metrics->line);
-    tg_eval_record_print(record, &metrics->line);
-    return write_line(metrics);
+    tg_text_clear(&metrics->lines.line);
+    tg_eval_record_print(record, &metrics->lines.line);
+    return tg_lines_write(&metrics->lines);
 }

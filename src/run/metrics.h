@@ -1,23 +1,15 @@
 /* metrics.h - metrics.jsonl: one JSON object a line for every step and every evaluation.
  *
- * Written   one append per record, whole lines only: what a full disk cut off is taken back.
- * Numbers are the shortest that read back; NaN and infinities become null, which reads as NaN.
- * Resumed   records that a killed job wrote beyond its last checkpoint are dropped before the first
- *           new one, so steps neither repeat nor are lost.
- * Read      a torn last line (the job still writes, or was killed) is passed over; other lines that
- *           are no record are counted.
- *
- * Errors    TG_ERROR_MACHINE for the disk; TG_ERROR_INPUT for an absent file when reading.
- * Memory    the writer keeps one line's buffer, so a record allocates nothing after the first.
- * Threads   one at a time per writer.
+ * Numbers are the shortest that read back; NaN and infinities become null, which reads as NaN. A resumed
+ * run drops the records behind its checkpoint before the first new one, so steps neither repeat nor are
+ * lost. A reader passes over a torn last line and counts others that are no record. How lines are
+ * written, errors, memory and threads: run/lines.h.
  */
 #ifndef TG_RUN_METRICS_H
 #define TG_RUN_METRICS_H
 
-#include "base/status.h"
-#include "base/text.h"
+#include "run/lines.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* In the order of the file; times are seconds, and the parts add up to t_step. */
@@ -39,9 +31,7 @@ typedef struct tg_eval_record {
 } tg_eval_record;
 
 typedef struct tg_metrics {
-    char *path;
-    int fd;
-    tg_text line;
+    tg_lines lines;
 } tg_metrics;
 
 /* Starts an empty file, or with `resume` continues one: records with step > last_step and

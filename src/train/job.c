@@ -107,7 +107,7 @@ static tg_status open_records(tg_job *job)
         tg_metrics_open(path, resumed, job->state.updates, job->state.epoch, &job->metrics);
     free(path);
     job->metrics_open = status == TG_OK;
-    return status;
+    return status < 0 ? status : tg_job_open_phases(job, resumed);
 }
 
 static void log_plan(const tg_job *job)
@@ -170,6 +170,7 @@ static tg_status take_up(tg_job *job)
 
 void tg_job_close(tg_job *job)
 {
+    tg_job_close_phases(job);
     if (job->metrics_open)
         tg_metrics_close(&job->metrics);
     free(job->checkpoint_folder);
@@ -291,6 +292,8 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
         status = score_teacher(&job);
     if (status == TG_OK)
         status = tg_job_train(&job);
+    if (status == TG_OK || status == TG_ERROR_STOPPED)
+        tg_job_sum_up_phases(&job);
     if (status == TG_OK)
         *out = (tg_train_result){.evaluation = job.best,
                                  .teacher = job.teacher_score,

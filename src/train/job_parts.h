@@ -5,8 +5,15 @@
 #include "train/checkpoint.h"
 #include "train/job.h"
 #include "train/step.h"
+#include "train/straggler.h"
 
 #include "run/metrics.h"
+
+/* What ranks spend their steps on: the first one's record and rule. */
+typedef struct tg_job_phases {
+    tg_rank_steps file;
+    tg_straggler rule;
+} tg_job_phases;
 
 /* Everything a job holds; zeroed, then filled by tg_job_open in the order of the fields. */
 typedef struct tg_job {
@@ -55,6 +62,7 @@ typedef struct tg_job {
     char *checkpoint_folder;
     tg_metrics metrics;
     bool metrics_open;
+    tg_job_phases phases; /* zeroed but on the first of several ranks */
     tg_train_state state;
     bool saved; /* the state as it is now, with its score, is a checkpoint */
     bool
@@ -124,6 +132,17 @@ tg_status tg_job_follow_first(tg_job *job, const char *what, tg_status status, v
  * after a step, what it took at most. Every rank calls them. */
 tg_status tg_job_tell_memory(tg_job *job) TG_MUST_CHECK;
 tg_status tg_job_tell_peak(tg_job *job) TG_MUST_CHECK;
+
+/* Phases of all ranks (job_phases.c): ranks.jsonl, and who is slow. */
+tg_status tg_job_open_phases(tg_job *job, bool resumed) TG_MUST_CHECK;
+void tg_job_close_phases(tg_job *job);
+/* After an update: takes what the others told of the step before, and keeps this rank's own for the next
+ * meeting. */
+void tg_job_note_phases(tg_job *job, const tg_step_record *record, size_t own_images);
+/* The last step's are told and written now; every rank calls it. */
+tg_status tg_job_settle_phases(tg_job *job) TG_MUST_CHECK;
+/* One line on the whole run. */
+void tg_job_sum_up_phases(tg_job *job);
 
 /* Trains from job->state to the end (loop.c). */
 tg_status tg_job_train(tg_job *job) TG_MUST_CHECK;

@@ -56,6 +56,7 @@ static tg_status save(tg_job *job, double score, bool best, bool must)
                                            job->options->output.checkpoint_hist};
     bool removed;
     TG_TRY(tg_step_settle(&job->step));
+    TG_TRY(tg_job_settle_phases(job));
     job->state.applied = job->optimizer.updates;
     TG_TRY(find_removed(job, &removed));
     const tg_train_tensors tensors = tg_job_tensors(job);
@@ -127,6 +128,8 @@ static void show_step(tg_job *job, window *w, const tg_step_record *record)
         return;
     double left = (double)(job->total_updates - job->state.updates) * (double)job->group_batch *
                   (double)job->options->recipe.grad_accum_steps / fmax(w->rate, 1e-9);
+    static const tg_straggler_finding nobody = {.rank = -1};
+    const tg_straggler_finding *slow = job->phases.rule.ranks ? &job->phases.rule.found : &nobody;
     const tg_train_progress progress = {.epoch = job->state.epoch,
                                         .epochs = job->options->recipe.epochs,
                                         .step = w->step,
@@ -134,7 +137,10 @@ static void show_step(tg_job *job, window *w, const tg_step_record *record)
                                         .updates = job->state.updates,
                                         .total_updates = job->total_updates,
                                         .seconds_left = left,
-                                        .images_per_s = w->rate};
+                                        .images_per_s = w->rate,
+                                        .slow_rank = slow->rank,
+                                        .slow_share = tg_straggler_excess(slow),
+                                        .slow_phase = tg_rank_phase_name(slow->phase)};
     job->watch->step(job->watch->user, &progress, record);
 }
 
@@ -160,6 +166,7 @@ static tg_status end_window(tg_job *job, window *w)
     tg_step_record record = make_record(job, w, &report, lr, now);
     if (tg_job_is_first(job) && tg_metrics_write_step(&job->metrics, &record) != TG_OK)
         tg_log_warning("a step record was lost: %s", tg_error_message());
+    tg_job_note_phases(job, &record, report.own_images);
     show_step(job, w, &record);
     if (!job->memory_known)
         TG_TRY(tg_job_tell_peak(job));

@@ -10,14 +10,20 @@ tg_status tg_ranks_open(tg_ranks *ranks, tg_comm *comm, const tg_ranks_options *
                         size_t elements)
 {
     *ranks = (tg_ranks){.comm = comm, .options = *options};
+    ranks->each = calloc((size_t)comm->size, sizeof *ranks->each);
+    if (!ranks->each)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", comm->size);
     return tg_buckets_init(&ranks->buckets, comm, elements, options->first_bucket_bytes,
                            options->bucket_bytes);
 }
 
 void tg_ranks_close(tg_ranks *ranks)
 {
-    if (ranks)
-        tg_buckets_done(&ranks->buckets);
+    if (!ranks)
+        return;
+    tg_buckets_done(&ranks->buckets);
+    free(ranks->each);
+    ranks->each = NULL;
 }
 
 size_t tg_ranks_bytes(const tg_ranks_options *options, size_t elements, int size)
@@ -53,31 +59,81 @@ static double own_squares(const tg_ranks *ranks, const tg_optimizer *optimizer, 
     return sum;
 }
 
+/* What a rank says when all meet. */
+typedef struct word {
+    tg_ranks_sums sums;
+    tg_rank_step own;
+} word;
+
+static tg_status meet(tg_ranks *ranks, const char *what, const tg_ranks_sums *sums, word *out_all)
+{
+    const int64_t begin = tg_clock_ns();
+    const word mine = {.sums = *sums, .own = ranks->own};
+    tg_status status = tg_comm_meet(ranks->comm, what, &mine, sizeof mine, out_all);
+    ranks->wait_ns += tg_clock_ns() - begin;
+    TG_TRY(status);
+    for (int r = 0; r < ranks->comm->size; r++)
+        ranks->each[r] = out_all[r].own;
+    ranks->told_step = ranks->own_step;
+    ranks->own_step = 0;
+    return TG_OK;
+}
+
+static word *new_words(const tg_ranks *ranks)
+{
+    word *all = calloc((size_t)ranks->comm->size, sizeof *all);
+    if (!all)
+        (void)tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", ranks->comm->size);
+    return all;
+}
+
+static tg_status finish(tg_ranks *ranks)
+{
+    const int64_t begin = tg_clock_ns();
+    tg_status status = tg_buckets_finish(&ranks->buckets);
+    ranks->wait_ns += tg_clock_ns() - begin;
+    return status;
+}
+
 tg_status tg_ranks_sum(tg_ranks *ranks, const tg_optimizer *optimizer, const float *grads,
                        tg_ranks_sums *sums)
 {
-    int64_t begin = tg_clock_ns();
-    const int size = ranks->comm->size;
-    tg_ranks_sums mine = *sums, total = {0}, *all = calloc((size_t)size, sizeof *all);
+    tg_ranks_sums mine = *sums, total = {0};
+    word *all = new_words(ranks);
     if (!all)
-        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", size);
-    tg_status status = tg_buckets_finish(&ranks->buckets);
+        return TG_ERROR_MACHINE;
+    tg_status status = finish(ranks);
     if (status == TG_OK) {
         mine.squares = own_squares(ranks, optimizer, grads);
-        status = tg_comm_meet(ranks->comm, "end of step", &mine, sizeof mine, all);
+        status = meet(ranks, "end of step", &mine, all);
     }
-    for (int r = 0; r < size && status == TG_OK; r++) {
-        total.images += all[r].images;
-        total.task += all[r].task;
-        total.kd += all[r].kd;
-        total.squares += all[r].squares;
-        total.stop = total.stop ? total.stop : all[r].stop;
+    for (int r = 0; r < ranks->comm->size && status == TG_OK; r++) {
+        total.images += all[r].sums.images;
+        total.task += all[r].sums.task;
+        total.kd += all[r].sums.kd;
+        total.squares += all[r].sums.squares;
+        total.stop = total.stop ? total.stop : all[r].sums.stop;
     }
     free(all);
-    ranks->wait_ns += tg_clock_ns() - begin;
     TG_TRY(status);
     *sums = total;
     return TG_OK;
+}
+
+tg_status tg_ranks_tell(tg_ranks *ranks)
+{
+    static const tg_ranks_sums none = {0};
+    ranks->told_step = 0;
+    if (!ranks->own_step)
+        return TG_OK;
+    word *all = new_words(ranks);
+    if (!all)
+        return TG_ERROR_MACHINE;
+    const int64_t waited = ranks->wait_ns; /* this is in no step's time */
+    tg_status status = meet(ranks, "phases", &none, all);
+    ranks->wait_ns = waited;
+    free(all);
+    return status;
 }
 
 static void update_shard(tg_ranks *ranks, tg_optimizer *optimizer, const float *grads,
@@ -96,9 +152,8 @@ static void update_shard(tg_ranks *ranks, tg_optimizer *optimizer, const float *
 tg_status tg_ranks_update(tg_ranks *ranks, tg_optimizer *optimizer, const float *grads,
                           double grad_scale, double lr)
 {
-    if (ranks
-            ->gathering) /* nobody ran a forward since: the pieces of one update before those of the next */
-        TG_TRY(tg_buckets_need(&ranks->buckets, 0, ranks->buckets.elements));
+    /* where nobody ran a forward since: the pieces of one update before those of the next */
+    TG_TRY(tg_ranks_need(ranks, 0, ranks->buckets.elements));
     tg_optimizer_begin_step(optimizer);
     if (!ranks->options.shard) {
         tg_optimizer_update_range(optimizer, 0, optimizer->elements, grads, optimizer->m,

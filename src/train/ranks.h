@@ -10,6 +10,8 @@
  *           sharded or not gives the same bits too.
  * Shards    a rank's pieces of the flat buffer (comm/buckets.h), packed: moments and weight average
  *           have tg_buckets.own_elements elements when sharded.
+ * Phases    what each rank spent its last step on travels with the sums of the next one, so that all know
+ *           who is slow without a message of its own.
  * Errors    TG_ERROR_PEER and TG_ERROR_MACHINE of comm/.
  */
 #ifndef TG_TRAIN_RANKS_H
@@ -17,6 +19,7 @@
 
 #include "comm/buckets.h"
 #include "optim/optimizer.h"
+#include "run/rank_steps.h"
 
 typedef struct tg_ranks_options {
     size_t first_bucket_bytes, bucket_bytes;
@@ -28,8 +31,12 @@ typedef struct tg_ranks {
     tg_comm *comm; /* borrowed */
     tg_buckets buckets;
     tg_ranks_options options;
-    bool gathering;  /* parameters of the last update may still be on their way */
-    int64_t wait_ns; /* waited for other ranks since the caller last took it */
+    bool gathering;   /* parameters of the last update may still be on their way */
+    int64_t wait_ns;  /* waited for other ranks since the caller last took it */
+    int64_t own_step; /* the step that `own` is of, set by the caller; 0: nothing to tell */
+    tg_rank_step own;
+    int64_t told_step;  /* the step that `each` is of, after a meeting; 0: of none */
+    tg_rank_step *each; /* [size] */
 } tg_ranks;
 
 /* What ranks add up at the end of a window. */
@@ -52,6 +59,8 @@ void tg_ranks_ready(void *user, size_t offset, size_t count);
 /* Waits for all gradients, then makes *sums everyone's. */
 tg_status tg_ranks_sum(tg_ranks *ranks, const tg_optimizer *optimizer, const float *grads,
                        tg_ranks_sums *sums) TG_MUST_CHECK;
+/* Makes `own` everyone's when the last meeting did not yet; every rank calls it or none. */
+tg_status tg_ranks_tell(tg_ranks *ranks) TG_MUST_CHECK;
 /* The update of one step from the reduced gradients; every rank calls it or none. */
 tg_status tg_ranks_update(tg_ranks *ranks, tg_optimizer *optimizer, const float *grads,
                           double grad_scale, double lr) TG_MUST_CHECK;

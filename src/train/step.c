@@ -111,7 +111,10 @@ tg_status tg_step_settle(tg_step *step)
 {
     if (!step->ranks || !step->ranks->gathering)
         return TG_OK;
-    return bring(step, 0, tg_vit_get_params(step->student)->elements);
+    const int64_t waited = step->ranks->wait_ns;
+    tg_status status = bring(step, 0, tg_vit_get_params(step->student)->elements);
+    step->ranks->wait_ns = waited; /* this is in no step's time */
+    return status;
 }
 
 /* A rank whose share of the window's last batch is empty has its part in the sums all the same. */
@@ -233,13 +236,13 @@ static tg_status update_with_ranks(tg_step *step, double lr, double squares, tg_
 
 tg_status tg_step_update(tg_step *step, double lr, int stop, tg_step_report *out)
 {
-    int64_t start = tg_clock_ns();
+    const int64_t start = tg_clock_ns(), waited = step->ranks ? step->ranks->wait_ns : 0;
     tg_ranks_sums sums = {
         .images = (double)step->images, .task = step->task, .kd = step->kd, .stop = stop};
     if (step->ranks)
         TG_TRY(tg_ranks_sum(step->ranks, step->optimizer, step->grads, &sums));
-    int64_t summed = tg_clock_ns();
     tg_step_report report = {.images = (size_t)sums.images,
+                             .own_images = step->images,
                              .task = sums.task / sums.images,
                              .kd = sums.kd / sums.images,
                              .grad_norm = NAN,
@@ -250,12 +253,12 @@ tg_status tg_step_update(tg_step *step, double lr, int stop, tg_step_report *out
                            : update_alone(step, lr, &report));
     else
         report.skipped = report.images > 0;
-    step->phases.optimizer_ns += tg_clock_ns() - summed;
-    step->phases.reduce_ns += step->ranks ? step->ranks->wait_ns : 0;
-    if (step->ranks)
+    step->phases.optimizer_ns += tg_clock_ns() - start;
+    if (step->ranks) {
+        step->phases.optimizer_ns -= step->ranks->wait_ns - waited;
+        step->phases.reduce_ns += step->ranks->wait_ns;
         step->ranks->wait_ns = 0;
-    else
-        step->phases.optimizer_ns += summed - start;
+    }
     report.phases = step->phases;
     step->images = 0;
     step->task = step->kd = 0;

@@ -28,8 +28,8 @@ typedef struct tg_step_phases {
 } tg_step_phases; /* reduce: waiting for other ranks, in none of the others */
 
 typedef struct tg_step_report {
-    size_t images;
-    double loss, task, kd; /* means over the window; NaN: not used */
+    size_t images, own_images; /* of all ranks, of this one */
+    double loss, task, kd;     /* means over the window; NaN: not used */
     double grad_norm;
     bool skipped; /* not finite: no update was made */
     int stop;     /* a rank's wish to stop, the same on all */

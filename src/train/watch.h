@@ -14,8 +14,11 @@ typedef struct tg_train_progress {
     int64_t epoch, epochs;         /* under way (from 0), planned */
     int64_t step, steps_per_epoch; /* within the epoch, from 1 */
     int64_t updates, total_updates;
-    double seconds_left; /* NaN: not known yet */
-    double images_per_s; /* of the last steps, smoothed */
+    double seconds_left;    /* NaN: not known yet */
+    double images_per_s;    /* of the last steps, smoothed */
+    int slow_rank;          /* that the others wait for (train/straggler.h); -1: none */
+    double slow_share;      /* of the step by which its own work exceeds the others' */
+    const char *slow_phase; /* "t_data" */
 } tg_train_progress;
 
 typedef struct tg_train_watch {

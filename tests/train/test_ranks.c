@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { K = 5, SIDE = 32, IMAGE = 3 * SIDE * SIDE, MICRO = 2, GROUP = 6, STEPS = 5 };
 
@@ -18,12 +19,16 @@ typedef struct outcome {
     size_t elements;
     double loss[STEPS], norm[STEPS];
     bool skipped[STEPS];
+    int64_t waited_ns;
 } outcome;
+
+enum { LATE_NS = 60 * 1000 * 1000 };
 
 /* How ranks work, and what came of it. */
 typedef struct trial {
     tg_ranks_options ranks;
     bool pairs;   /* shares of the samples: neighbours, or as mixing deals them */
+    bool late;    /* the last rank comes LATE_NS after the others in every step */
     int poisoned; /* step in which rank 1 sees a picture that is not finite; -1: none */
     outcome of[TG_TEST_RANKS];
 } trial;
@@ -183,6 +188,31 @@ static tg_status keep(worker *w, tg_comm *comm, const trial *t, outcome *out)
     return tg_buckets_need(b, 0, n);
 }
 
+/* What ranks spent step `step` - 1 on came with the sums of this one; and this one's is told next. */
+static tg_status check_told(worker *w, const tg_comm *comm, int step)
+{
+    for (int r = 0; r < comm->size && step > 0; r++)
+        if (w->ranks.told_step != step || w->ranks.each[r].images != 100 * step + r)
+            return tg_fail(TG_ERROR_FAILED, "step %d: told step %lld, rank %d: %lld", step,
+                           (long long)w->ranks.told_step, r, (long long)w->ranks.each[r].images);
+    if (step == 0 && w->ranks.told_step != 0)
+        return tg_fail(TG_ERROR_FAILED, "told of a step that was not");
+    w->ranks.own_step = step + 1;
+    w->ranks.own.images = 100 * (step + 1) + comm->rank;
+    return TG_OK;
+}
+
+/* The last step's are told when asked for, once. */
+static tg_status check_told_last(worker *w, const tg_comm *comm)
+{
+    TG_TRY(tg_ranks_tell(&w->ranks));
+    if (w->ranks.told_step != STEPS ||
+        w->ranks.each[comm->size - 1].images != 100 * STEPS + comm->size - 1)
+        return tg_fail(TG_ERROR_FAILED, "the last step was not told");
+    TG_TRY(tg_ranks_tell(&w->ranks));
+    return w->ranks.told_step == 0 ? TG_OK : tg_fail(TG_ERROR_FAILED, "told twice");
+}
+
 static tg_status work(tg_comm *comm, tg_test_world *world, void *user)
 {
     (void)world;
@@ -192,7 +222,11 @@ static tg_status work(tg_comm *comm, tg_test_world *world, void *user)
     tg_status status = open_worker(&w, comm, t);
     for (int step = 0; step < STEPS && status == TG_OK; step++) {
         tg_step_report report;
+        if (t->late && comm->rank == comm->size - 1)
+            nanosleep(&(struct timespec){.tv_nsec = LATE_NS}, NULL);
         status = run_window(&w, comm, t, step, &report);
+        if (status == TG_OK && comm->size > 1)
+            status = check_told(&w, comm, step);
         if (status == TG_OK && report.images != GROUP * MICRO)
             status = tg_fail(TG_ERROR_FAILED, "%zu images in a window", report.images);
         if (status == TG_OK && comm->size > 1 && report.stop != (step == 3 ? 15 : 0))
@@ -202,7 +236,10 @@ static tg_status work(tg_comm *comm, tg_test_world *world, void *user)
         out->loss[step] = report.loss;
         out->norm[step] = report.grad_norm;
         out->skipped[step] = report.skipped;
+        out->waited_ns += report.phases.reduce_ns;
     }
+    if (status == TG_OK && comm->size > 1)
+        status = check_told_last(&w, comm);
     if (status == TG_OK)
         status = keep(&w, comm, t, out);
     close_worker(&w);
@@ -315,6 +352,20 @@ static void test_bf16_wire(void **state)
     done(3, &shard);
 }
 
+/* Who waits for a rank that is late shows it as waiting, the late one does not. */
+static void test_late_rank(void **state)
+{
+    (void)state;
+    for (int zero = 0; zero < 2; zero++) {
+        trial t = {.ranks = {2000, 16000, TG_F32, zero}, .poisoned = -1, .late = true};
+        run(3, &t);
+        for (int r = 0; r < 2; r++)
+            assert_true(t.of[r].waited_ns > (int64_t)STEPS * LATE_NS * 8 / 10);
+        assert_true(t.of[2].waited_ns < t.of[0].waited_ns / 2);
+        done(3, &t);
+    }
+}
+
 /* One rank's picture is not finite: all skip that step and stay alike. */
 static void test_one_bad_rank(void **state)
 {
@@ -335,9 +386,8 @@ static void test_one_bad_rank(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal_to_one_rank),
-        cmocka_unit_test(test_bucket_sizes),
-        cmocka_unit_test(test_bf16_wire),
+        cmocka_unit_test(test_equal_to_one_rank), cmocka_unit_test(test_bucket_sizes),
+        cmocka_unit_test(test_bf16_wire),         cmocka_unit_test(test_late_rank),
         cmocka_unit_test(test_one_bad_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
