@@ -6,6 +6,7 @@
 #include "cli/options_infer.h"
 #include "cli/options_model.h"
 #include "cli/options_parallel.h"
+#include "cli/rank_cores.h"
 #include "cli/signal.h"
 #include "train/bench.h"
 
@@ -181,7 +182,8 @@ static int wants_stop(void *user)
     return tg_signal_stop();
 }
 
-static tg_status run_rank(const tg_invocation *invocation, tg_bench_kind kind, tg_comm *comm)
+static tg_status run_rank(const tg_invocation *invocation, tg_bench_kind kind, tg_comm *comm,
+                          int threads)
 {
     const bench_settings *s = invocation->settings;
     const char *teacher = kind == TG_BENCH_DISTILL ? s->teacher : NULL;
@@ -194,7 +196,7 @@ static tg_status run_rank(const tg_invocation *invocation, tg_bench_kind kind, t
                                       .warmup = s->warmup,
                                       .steps = s->steps,
                                       .dtype = s->amp_dtype == 0 ? TG_BF16 : TG_F32,
-                                      .threads = tg_invocation_threads(invocation),
+                                      .threads = threads,
                                       .cpu_cap = (tg_cpu_level)invocation->common->cpu_isa,
                                       .comm = comm,
                                       .ranks = tg_parallel_ranks(&s->parallel),
@@ -219,7 +221,13 @@ static tg_status run_kind(const tg_invocation *invocation, tg_bench_kind kind)
     tg_comm *comm = tg_comm_self();
     if (kind != TG_BENCH_INFER)
         TG_TRY(tg_parallel_open(&s->parallel, &comm));
-    tg_status status = run_rank(invocation, kind, comm);
+    tg_rank_cores cores = {0};
+    tg_status status = tg_rank_cores_open(invocation, comm, NULL, NULL, &cores);
+    if (status == TG_OK && comm->rank == 0)
+        tg_rank_cores_log(&cores, comm);
+    if (status == TG_OK)
+        status = run_rank(invocation, kind, comm, cores.threads);
+    tg_rank_cores_close(&cores);
     if (status < 0)
         tg_comm_leave(comm, tg_error_message());
     tg_comm_close(comm);

@@ -15,6 +15,7 @@
 #include "base/option.h"
 #include "base/status.h"
 #include "cli/options_common.h"
+#include "os/cpu.h"
 
 #include <stddef.h>
 
@@ -81,6 +82,8 @@ size_t tg_command_groups(const tg_command *command, void *settings, tg_common_op
 void tg_command_help(const tg_command *command, tg_text *out);
 void tg_program_help(tg_text *out);
 
+/* This process's share of the machine, a scheduler's word included. */
+void tg_invocation_share(tg_cpu_share *out);
 /* Compute threads for this run: --threads, or this process's share of the machine's cores. */
 int tg_invocation_threads(const tg_invocation *invocation);
 

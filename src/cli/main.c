@@ -30,12 +30,17 @@ static int scheduler_cpus(void)
     return 0;
 }
 
+void tg_invocation_share(tg_cpu_share *out)
+{
+    tg_cpu_share_read("", 0, scheduler_cpus(), out);
+}
+
 int tg_invocation_threads(const tg_invocation *invocation)
 {
     tg_cpu_share share;
     if (invocation->common->threads != TG_OPTION_AUTO_VALUE)
         return (int)invocation->common->threads;
-    tg_cpu_share_read("", 0, scheduler_cpus(), &share);
+    tg_invocation_share(&share);
     return share.cpus < tg_dev_thread_limit() ? share.cpus : tg_dev_thread_limit();
 }
 
@@ -92,7 +97,7 @@ static tg_status check_arguments(const tg_command *command, const tg_options *op
 static void warn_of_threads(const tg_common_options *common)
 {
     tg_cpu_share share;
-    tg_cpu_share_read("", 0, scheduler_cpus(), &share);
+    tg_invocation_share(&share);
     if (common->threads > share.cpus)
         tg_log_warning(
             "--threads %lld is more than the %d core%s this process may use: that is far "

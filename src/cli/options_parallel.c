@@ -92,7 +92,20 @@ tg_comm_promise tg_parallel_promise(void)
             return (tg_comm_promise){.library = launchers[i].library,
                                      .variable = launchers[i].size,
                                      .size = ranks_of(launchers[i].size)};
+    const int64_t before = ranks_of("SLURM_PROCID"), tasks = ranks_of("SLURM_NTASKS");
+    if (before > 0) /* a batch script is process 0 whatever the number of its job's tasks */
+        return (tg_comm_promise){.variable = "SLURM_PROCID",
+                                 .size = tasks > before ? tasks : before + 1};
     return (tg_comm_promise){0};
+}
+
+const char *tg_parallel_unbound(void)
+{
+    if (getenv("SLURM_STEP_NUM_TASKS") && !getenv("OMPI_COMM_WORLD_SIZE"))
+        return "srun --cpus-per-task=N";
+    if (getenv("OMPI_COMM_WORLD_SIZE"))
+        return "mpirun --bind-to none (or --map-by slot:PE=N for N cores each)";
+    return getenv("PMI_RANK") ? "mpirun -bind-to none" : NULL;
 }
 
 /* Where this program lies, and where it was installed to. */

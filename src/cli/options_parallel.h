@@ -26,6 +26,9 @@ extern const tg_option tg_parallel_option_table[TG_PARALLEL_OPTION_COUNT];
 /* What the environment says of the launcher that started this process (docs/PARALLEL.md). */
 tg_comm_promise tg_parallel_promise(void);
 
+/* How that launcher starts ranks without binding them to few cores; NULL: not known. */
+const char *tg_parallel_unbound(void);
+
 /* How gradients travel, and who keeps the moments. */
 tg_ranks_options tg_parallel_ranks(const tg_parallel_choice *choice);
 

@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/options_idle.h"
 #include "cli/options_train.h"
+#include "cli/rank_cores.h"
 #include "cli/resume_check.h"
 #include "cli/signal.h"
 #include "kern/level.h"
@@ -66,6 +67,7 @@ typedef struct session {
     char start[TG_CLOCK_ISO_BYTES], library[TG_DEV_LIBRARY_BYTES];
     const tg_invocation *invocation;
     const tg_train_options *options;
+    const tg_rank_cores *cores;
     bool opened, logging;
     int rank;
 } session;
@@ -104,7 +106,8 @@ static void describe(const tg_invocation *invocation, const tg_train_options *op
         (tg_run_pair){"attention", tg_cpu_level_name(tg_kern_attention_level(level, dtype))};
     s->kernels[2] = (tg_run_pair){"rows", tg_cpu_level_name(tg_kern_rows_level(level))};
     s->kernels[3] = (tg_run_pair){"products", tg_kern_products(level, dtype)};
-    tg_run_machine_read(0, &s->info.machine);
+    s->info.machine = s->cores->machine;
+    s->info.each = s->cores->ranks;
     s->info.command = invocation->command->name;
     s->info.version = TG_PROGRAM_VERSION;
     s->info.libraries = s->libraries;
@@ -158,7 +161,7 @@ static bool has(const char *folder, const char *name)
 }
 
 /* Where an earlier run left its records they stay as they are until this one is known to begin. */
-static tg_status open_session(const char *path, session *s)
+static tg_status open_session(const char *path, const tg_comm *comm, session *s)
 {
     TG_TRY(tg_run_dir_open(path, &s->dir));
     s->opened = true;
@@ -166,6 +169,7 @@ static tg_status open_session(const char *path, session *s)
     s->logging = true;
     tg_console_attach(&s->log);
     tg_log_info("run: %s", path);
+    tg_rank_cores_log(s->cores, comm);
     return has(path, "run.json") || has(path, "model") ? TG_OK : begin_records(s);
 }
 
@@ -184,7 +188,7 @@ static tg_status join_session(const char *path, int rank, session *s)
 static tg_status open_sessions(const char *path, tg_comm *comm, session *s)
 {
     s->rank = comm->rank;
-    tg_status status = comm->rank == 0 ? open_session(path, s) : TG_OK;
+    tg_status status = comm->rank == 0 ? open_session(path, comm, s) : TG_OK;
     TG_TRY(tg_comm_agree(comm, "the run's directory", status));
     status = comm->rank == 0 ? TG_OK : join_session(path, comm->rank, s);
     return tg_comm_agree(comm, "logs", status);
@@ -283,10 +287,11 @@ static tg_status tell_result(const tg_invocation *invocation, const char *path,
     return status;
 }
 
-static tg_status run_resolved(const tg_invocation *invocation, const tg_train_options *options)
+static tg_status run_resolved(const tg_invocation *invocation, const tg_train_options *options,
+                              const tg_rank_cores *cores)
 {
     const char *path = options->output.output;
-    session s = {.invocation = invocation, .options = options};
+    session s = {.invocation = invocation, .options = options, .cores = cores};
     tg_train_result result;
     const bool first = options->comm->rank == 0;
     const tg_train_watch watch = {.user = &s,
@@ -321,9 +326,17 @@ static tg_status share_output(tg_comm *comm, tg_train_settings *s)
     return status;
 }
 
+static int workers_beside(const void *user, int threads)
+{
+    tg_train_options options = *(const tg_train_options *)user;
+    options.threads = threads;
+    return tg_train_options_workers(&options);
+}
+
 static tg_status run_ranks(const tg_invocation *invocation, tg_train_settings *settings)
 {
     tg_comm *comm;
+    tg_rank_cores cores = {0};
     TG_TRY(tg_parallel_open(&settings->parallel, &comm));
     settings->train.comm = comm;
     settings->train.ranks = tg_parallel_ranks(&settings->parallel);
@@ -332,7 +345,12 @@ static tg_status run_ranks(const tg_invocation *invocation, tg_train_settings *s
         tg_console_open(true, invocation->common->verbose);
     tg_status status = share_output(comm, settings);
     if (status == TG_OK)
-        status = run_resolved(invocation, &settings->train);
+        status = tg_rank_cores_open(invocation, comm, workers_beside, &settings->train, &cores);
+    if (status == TG_OK) {
+        settings->train.threads = cores.threads;
+        status = run_resolved(invocation, &settings->train, &cores);
+    }
+    tg_rank_cores_close(&cores);
     if (status < 0 && status != TG_ERROR_STOPPED)
         tg_comm_leave(comm, tg_error_message());
     tg_comm_close(comm);

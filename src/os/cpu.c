@@ -1,5 +1,6 @@
 #include "os/cpu.h"
 
+#include "base/hash.h"
 #include "base/number.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define TEXT_BYTES 65536
@@ -198,18 +200,33 @@ static uint64_t group_memory(const char *root, const cgroup *where, const char *
     return 0;
 }
 
+/* Which group it is, whatever path it has in a process's own view; 0: not known. */
+static uint64_t group_identity(const char *root, const cgroup *where, const char *group)
+{
+    char path[3 * PATH_MAX];
+    struct stat st;
+    snprintf(path, sizeof path, "%s%s%s", root, where->mount, group);
+    if (stat(path, &st) != 0)
+        return 0;
+    const uint64_t numbers[] = {st.st_dev, st.st_ino};
+    return tg_hash(TG_HASH_START, numbers, sizeof numbers);
+}
+
 /* Calls for the process's group, its parent, ... up to the mount point itself. */
-static void walk_up(const char *root, const cgroup *where, double *inout_quota,
-                    uint64_t *inout_memory)
+static void walk_up(const char *root, const cgroup *where, bool cpu, bool memory,
+                    tg_cpu_share *share)
 {
     char group[PATH_MAX];
     snprintf(group, sizeof group, "%s", where->group);
     for (;;) {
-        double quota = inout_quota ? group_quota(root, where, group) : 0;
-        if (quota > 0 && (*inout_quota == 0 || quota < *inout_quota))
-            *inout_quota = quota;
-        if (inout_memory)
-            *inout_memory = smaller_limit(*inout_memory, group_memory(root, where, group));
+        double quota = cpu ? group_quota(root, where, group) : 0;
+        if (quota > 0 && (share->quota == 0 || quota < share->quota)) {
+            share->quota = quota;
+            share->quota_group = group_identity(root, where, group);
+        }
+        if (memory)
+            share->memory_limit_bytes =
+                smaller_limit(share->memory_limit_bytes, group_memory(root, where, group));
         char *slash = strrchr(group, '/');
         if (!slash)
             return;
@@ -222,15 +239,15 @@ static void read_cgroups(const char *root, tg_cpu_share *share)
     cgroup where = {0};
     if (find_cgroup(root, "", 2, &where)) {
         share->cgroup_version = 2;
-        walk_up(root, &where, &share->quota, &share->memory_limit_bytes);
+        walk_up(root, &where, true, true, share);
     }
     if (find_cgroup(root, "cpu", 1, &where)) {
         share->cgroup_version = 1;
-        walk_up(root, &where, &share->quota, NULL);
+        walk_up(root, &where, true, false, share);
     }
     if (find_cgroup(root, "memory", 1, &where)) {
         share->cgroup_version = 1;
-        walk_up(root, &where, NULL, &share->memory_limit_bytes);
+        walk_up(root, &where, false, true, share);
     }
 }
 

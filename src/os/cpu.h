@@ -23,6 +23,7 @@ typedef struct tg_cpu_share {
     int cpus;                    /* the answer, >= 1 */
     int affinity;                /* cores in the affinity mask */
     double quota;                /* cores by cgroup quota, e.g. 1.5; 0: none */
+    uint64_t quota_group;        /* the same number for processes that have this quota together */
     int scheduler;               /* as passed in; 0: none */
     uint64_t memory_limit_bytes; /* by cgroup; 0: none */
     int cgroup_version;          /* 2, 1 (v1 or hybrid with limits there), 0 none found */

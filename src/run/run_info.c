@@ -33,14 +33,37 @@ static void put_machine(tg_json_writer *w, const tg_run_machine *machine)
     tg_json_end_object(w);
 }
 
+static void put_quota(tg_json_writer *w, double quota)
+{
+    if (quota > 0)
+        tg_json_put_double(w, "cpu_quota", quota);
+    else
+        tg_json_put_null(w, "cpu_quota");
+}
+
+static void put_each(tg_json_writer *w, const tg_run_info *info)
+{
+    tg_json_begin_array(w, "each");
+    for (int r = 0; r < info->ranks && info->each; r++) {
+        const tg_run_rank *rank = &info->each[r];
+        tg_json_begin_object(w, NULL);
+        tg_json_put_int(w, "rank", r);
+        tg_json_put_string(w, "host", rank->host);
+        tg_json_put_string(w, "cores", rank->cores);
+        tg_json_put_bool(w, "bound", rank->bound);
+        tg_json_put_int(w, "threads", rank->threads);
+        tg_json_put_int(w, "workers", rank->workers);
+        put_quota(w, rank->cpu_quota);
+        tg_json_end_object(w);
+    }
+    tg_json_end_array(w);
+}
+
 static void put_cgroup(tg_json_writer *w, const tg_cpu_share *share)
 {
     tg_json_begin_object(w, "cgroup");
     tg_json_put_int(w, "version", share->cgroup_version);
-    if (share->quota > 0)
-        tg_json_put_double(w, "cpu_quota", share->quota);
-    else
-        tg_json_put_null(w, "cpu_quota");
+    put_quota(w, share->quota);
     if (share->memory_limit_bytes)
         tg_json_put_uint(w, "memory_limit_bytes", share->memory_limit_bytes);
     else
@@ -92,6 +115,7 @@ static void print_info(const tg_run_info *info, tg_text *text)
     tg_json_put_int(&w, "ranks", info->ranks);
     tg_json_put_int(&w, "threads", info->threads);
     tg_json_put_int(&w, "workers", info->workers);
+    put_each(&w, info);
     put_memory(&w, &info->memory);
     tg_json_put_string(&w, "start", info->start);
     tg_json_put_string(&w, "end", info->end);

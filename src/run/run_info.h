@@ -11,6 +11,7 @@
 #include "os/cpu.h"
 #include "run/run_dir.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,12 +43,21 @@ typedef struct tg_run_memory {
     double peak_rss_bytes; /* 0: no step yet */
 } tg_run_memory;
 
+/* What one of several ranks works with. */
+typedef struct tg_run_rank {
+    const char *host, *cores; /* "0-3,8" */
+    bool bound;               /* by this program */
+    int threads, workers;
+    double cpu_quota; /* 0: none */
+} tg_run_rank;
+
 typedef struct tg_run_info {
     const char *command, *version;
     tg_run_machine machine;
     const tg_run_pair *libraries, *kernels;
     size_t library_count, kernel_count;
-    int ranks, threads, workers;
+    int ranks, threads, workers; /* threads, workers: of the first rank */
+    const tg_run_rank *each;     /* [ranks], or NULL: one process alone */
     tg_run_memory memory;
     const char *start, *end; /* tg_clock_iso; end NULL while running */
     int exit_code;           /* meaningful once end is set */

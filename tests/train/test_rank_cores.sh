@@ -1,0 +1,89 @@
+#!/bin/sh
+# Cores among the ranks of one machine as launchers really start them, and promises of launchers that do
+# not come true.
+set -u
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+fail() { printf 'FAILED: %s\n' "$*"; cat out err 2>/dev/null; exit 1; }
+[ -z "${TAGINE_SANITIZE:-}" ] || { echo "skipped: MPI is not built for sanitizers"; exit 77; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+
+# Alone, among processes that a scheduler started: refused. A batch script of a job with tasks: one process.
+small="--img-size 32 --patch-size 8 --num-heads 2 --embed-dim 32 --depth 1 --batch-size 4 --steps 1 --warmup 0 --json"
+# refused WORDS VARIABLES...: the processes that WORDS speak of, and what to add
+refused() {
+    words=$1
+    shift
+    # shellcheck disable=SC2086
+    env "$@" "$TAGINE" bench train $small >out 2>err
+    [ $? = 2 ] || fail "$*: not refused as wrong usage"
+    grep -q "$words" err && grep -q 'add --comm mpi' err || fail "$*: says what is wrong"
+}
+refused 'started 4 processes (SLURM_STEP_NUM_TASKS)' SLURM_STEP_NUM_TASKS=4 SLURM_NTASKS=4 SLURM_PROCID=0
+refused 'started 4 processes (SLURM_PROCID)' SLURM_NTASKS=4 SLURM_PROCID=2
+refused 'started 3 processes (SLURM_PROCID)' SLURM_PROCID=2
+refused 'started 4 processes (SLURM_STEP_NUM_TASKS)' PMIX_RANK=1 SLURM_STEP_NUM_TASKS=4
+refused 'started 2 processes (OMPI_COMM_WORLD_SIZE)' OMPI_COMM_WORLD_SIZE=2 SLURM_STEP_NUM_TASKS=1
+refused 'started 3 processes (PMI_SIZE)' PMI_RANK=0 PMI_SIZE=3
+# shellcheck disable=SC2086
+SLURM_NTASKS=4 SLURM_PROCID=0 "$TAGINE" bench train $small >out 2>err || fail "a batch script may run one process"
+# shellcheck disable=SC2086
+SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 "$TAGINE" bench train $small >out 2>err || fail "srun of one task"
+
+mpis=
+for mpi in openmpi mpich; do
+    [ -f "$(dirname "$TAGINE")/tagine-comm-$mpi.so" ] && command -v "mpirun.$mpi" >/dev/null && mpis="$mpis $mpi"
+done
+[ -n "$mpis" ] || { echo "left out: no MPI is installed"; exit 0; }
+
+# Promised more ranks than MPI finds: each would train for itself.
+# alone MPI VARIABLES...
+alone() {
+    mpi=$1
+    shift
+    case $mpis in *"$mpi"*) ;; *) return ;; esac
+    # shellcheck disable=SC2086
+    env "$@" timeout 60 "$TAGINE" bench train --comm mpi $small >out 2>err && fail "$*: works alone"
+    grep -q 'they do not belong together' err || fail "$*: says what is wrong"
+}
+alone openmpi OMPI_COMM_WORLD_SIZE=3
+alone openmpi PMIX_RANK=0 SLURM_STEP_NUM_TASKS=4
+alone mpich PMI_RANK=0 PMI_SIZE=3
+
+cores=$(nproc)
+[ "$cores" -ge 2 ] || { echo "left out: one core cannot be divided"; exit 0; }
+"$TAGINE" data synth --output photos --classes 2 --per-class 8 --img-size 32 --quiet >/dev/null || fail synth
+# train MPI RANKS BINDING OPTIONS...
+train() {
+    mpi=$1 ranks=$2 binding=$3
+    shift 3
+    rm -rf run
+    # shellcheck disable=SC2086
+    timeout 60 "mpirun.$mpi" $binding -np "$ranks" "$TAGINE" train --comm mpi --data photos --img-size 32 \
+        --patch-size 8 --num-heads 2 --embed-dim 32 --depth 1 --global-batch-size 8 --epochs 1 --output run "$@" \
+        >out 2>err
+}
+# each FIELD: its values in run.json, one a line, in the order of ranks
+each() { sed 's/.*"each":\[\([^]]*\)\].*/\1/' run/run.json | tr '{' '\n' | sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p"; }
+
+for mpi in $mpis; do
+    case $mpi in openmpi) free="--bind-to none" tied="--bind-to core" ;; *) free="-bind-to none" tied="-bind-to core" ;; esac
+    train "$mpi" 2 "$free" || fail "$mpi: two ranks, not bound"
+    [ "$(each bound | sort -u)" = true ] || fail "$mpi: not bound to their parts"
+    [ "$(each threads | awk '{ s += $1 } END { print s }')" = "$cores" ] || fail "$mpi: threads are not as many as cores"
+    [ "$(each cores | sort -u | wc -l)" = 2 ] || fail "$mpi: the same cores"
+    [ "$(each host | wc -l)" = 2 ] && [ "$(each rank | tr '\n' ' ')" = "0 1 " ] || fail "$mpi: host and rank"
+    grep -q 'cores: .*: 2 ranks of .* divided among them' run/log/rank-0.log || fail "$mpi: the log says nothing"
+    grep -q 'warning' err && fail "$mpi: a warning where nothing is wrong"
+
+    train "$mpi" 2 "$free" --threads "$cores" || fail "$mpi: more threads than cores"
+    [ "$(each bound | sort -u)" = false ] || fail "$mpi: bound, though the threads do not fit"
+    [ "$(each threads | sort -u)" = "$cores" ] || fail "$mpi: --threads does not count"
+    grep -q "warning: .*2 ranks have $((2 * cores)) compute threads together" err || fail "$mpi: no warning"
+
+    train "$mpi" 1 "$tied" || fail "$mpi: one rank, bound"
+    [ "$(each threads)" = 1 ] && [ "$(each bound)" = false ] || fail "$mpi: bound to one core: one thread"
+    grep -q "warning: .*: 1 rank runs on 1 of $cores cores.*bind-to none" err || fail "$mpi: idle cores are not named"
+done
+exit 0
