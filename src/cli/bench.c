@@ -7,6 +7,7 @@
 #include "cli/options_model.h"
 #include "cli/options_parallel.h"
 #include "cli/rank_cores.h"
+#include "cli/same_options.h"
 #include "cli/signal.h"
 #include "train/bench.h"
 
@@ -222,7 +223,9 @@ static tg_status run_kind(const tg_invocation *invocation, tg_bench_kind kind)
     if (kind != TG_BENCH_INFER)
         TG_TRY(tg_parallel_open(&s->parallel, &comm));
     tg_rank_cores cores = {0};
-    tg_status status = tg_rank_cores_open(invocation, comm, NULL, NULL, &cores);
+    tg_status status = tg_same_options(comm, invocation->options);
+    if (status == TG_OK)
+        status = tg_rank_cores_open(invocation, comm, NULL, NULL, &cores);
     if (status == TG_OK && comm->rank == 0)
         tg_rank_cores_log(&cores, comm);
     if (status == TG_OK)

@@ -7,6 +7,7 @@
 #include "cli/options_train.h"
 #include "cli/rank_cores.h"
 #include "cli/resume_check.h"
+#include "cli/same_options.h"
 #include "cli/signal.h"
 #include "kern/level.h"
 #include "os/clock.h"
@@ -343,7 +344,9 @@ static tg_status run_ranks(const tg_invocation *invocation, tg_train_settings *s
     settings->train.stall_s = settings->parallel.stall_s;
     if (comm->rank > 0)
         tg_console_open(true, invocation->common->verbose);
-    tg_status status = share_output(comm, settings);
+    tg_status status = tg_same_options(comm, invocation->options);
+    if (status == TG_OK)
+        status = share_output(comm, settings);
     if (status == TG_OK)
         status = tg_rank_cores_open(invocation, comm, workers_beside, &settings->train, &cores);
     if (status == TG_OK) {

@@ -161,45 +161,48 @@ static uint64_t hash_data(const tg_dataset *data)
     return h;
 }
 
-/* What decides how a step comes out and who takes part in which exchange. */
-static uint64_t hash_options(const tg_job *job)
+/* What the weights alone do not tell of a network: two with other heads have equal shapes. */
+static uint64_t hash_network(const tg_model_info *info)
 {
-    const tg_train_options *o = job->options;
-    const double values[] = {(double)job->group_batch,
-                             (double)o->recipe.grad_accum_steps,
-                             (double)o->recipe.epochs,
-                             (double)job->total_updates,
-                             job->schedule.lr,
-                             o->recipe.min_lr,
-                             o->recipe.warmup_epochs,
-                             o->recipe.weight_decay,
-                             o->recipe.beta1,
-                             o->recipe.beta2,
-                             o->recipe.eps,
-                             o->recipe.layer_decay,
-                             o->recipe.clip_grad,
-                             o->recipe.model_ema ? o->recipe.model_ema_decay : -1,
-                             (double)o->recipe.seed,
-                             o->distill.objective.kd,
-                             o->distill.objective.alpha,
-                             o->distill.objective.temperature,
-                             o->distill.objective.reduction,
-                             (double)o->ranks.bucket_bytes,
-                             (double)o->ranks.first_bucket_bytes,
-                             o->ranks.wire,
-                             o->ranks.shard,
-                             (double)o->output.checkpoint_steps,
-                             (double)o->output.eval_interval,
-                             (double)o->output.max_steps,
-                             o->augment.mixup,
-                             o->augment.cutmix,
-                             o->augment.mixup_prob,
-                             o->augment.smoothing};
+    const tg_vit_config *c = &info->config;
+    const tg_preprocess *p = &info->preprocess;
+    const double values[] = {c->family,
+                             (double)c->img_h,
+                             (double)c->img_w,
+                             (double)c->patch,
+                             (double)c->num_heads,
+                             c->class_token,
+                             c->dist_token,
+                             (double)c->reg_tokens,
+                             c->no_embed_class,
+                             c->pool,
+                             c->gelu,
+                             c->norm_eps,
+                             c->drop_path,
+                             p->width_px,
+                             p->height_px,
+                             p->crop_pct,
+                             p->interpolation,
+                             p->crop_mode,
+                             p->mean[0],
+                             p->mean[1],
+                             p->mean[2],
+                             p->std[0],
+                             p->std[1],
+                             p->std[2],
+                             p->exif_orientation};
     return tg_hash(TG_HASH_START, values, sizeof values);
 }
 
+static uint64_t hash_weights(const tg_network *network)
+{
+    return tg_hash_large(TG_HASH_START, network->params,
+                         network->table.elements * sizeof *network->params);
+}
+
+/* Options are compared before the job opens (cli/same_options.h); this is what came of files and machines. */
 typedef struct likeness {
-    uint64_t options, train, val, params, teacher, state;
+    uint64_t train, val, network, params, teacher, state;
     char arithmetic[96];
 } likeness;
 
@@ -208,14 +211,12 @@ static void describe(const tg_job *job, likeness *out)
     char library[TG_DEV_LIBRARY_BYTES];
     memset(out, 0, sizeof *out); /* padding is compared too */
     tg_dev_library(library);
-    out->options = hash_options(job);
     out->train = hash_data(&job->train);
     out->val = hash_data(&job->val);
-    out->params = tg_hash(TG_HASH_START, job->student.params,
-                          job->student.table.elements * sizeof *job->student.params);
+    out->network = hash_network(&job->student.info);
+    out->params = hash_weights(&job->student);
     if (job->teacher.vit)
-        out->teacher = tg_hash(TG_HASH_START, job->teacher.params,
-                               job->teacher.table.elements * sizeof *job->teacher.params);
+        out->teacher = hash_weights(&job->teacher) ^ hash_network(&job->teacher.info);
     out->state = tg_hash(tg_hash(TG_HASH_START, &job->state.updates, sizeof job->state.updates),
                          &job->state.position, sizeof job->state.position);
     snprintf(out->arithmetic, sizeof out->arithmetic, "%s, %s, %s",
@@ -235,17 +236,17 @@ tg_status tg_job_compare_ranks(tg_job *job)
     tg_status status = tg_comm_meet(job->comm, "comparing", &mine, sizeof mine, all);
     for (int r = 1; r < job->comm->size && status == TG_OK; r++) {
         const likeness *a = &all[0], *b = &all[r];
-        const char *what = a->options != b->options   ? "options"
-                           : a->train != b->train     ? "training photos"
+        const char *what = a->train != b->train       ? "training photos"
                            : a->val != b->val         ? "validation photos"
                            : a->teacher != b->teacher ? "teacher"
                            : a->state != b->state     ? "checkpoint to go on from"
+                           : a->network != b->network ? "model settings"
                            : a->params != b->params   ? "weights to start from"
                                                       : NULL;
         if (what)
             status = tg_fail(TG_ERROR_INPUT,
                              "rank %d on %s has other %s than rank 0 on %s; every rank needs the "
-                             "same command and the same files",
+                             "same files",
                              r, tg_comm_host(job->comm, r), what, tg_comm_host(job->comm, 0));
         else if (strcmp(a->arithmetic, b->arithmetic) != 0)
             status = tg_fail(TG_ERROR_INPUT,

@@ -118,11 +118,16 @@ goes_on "asked to stop"
 # Other options, other photos.
 cp -r photos others
 rm "$(find others/train -name '*.jpg' | head -n 1)"
-for difference in "--lr 2e-3" "--data others"; do
+for difference in "--lr 2e-3" "--drop-path 0.1" "--interpolation bilinear" "--steps 9" "--seed 1" "--data others"; do
     # shellcheck disable=SC2086
     timeout 60 "mpirun.$mpi" -np 1 "$TAGINE" train $common --comm mpi --epochs 1 --batch-size 6 --output unlike : \
         -np 1 "$TAGINE" train $common --comm mpi --epochs 1 --batch-size 6 --output unlike $difference \
         >out 2>err && fail "$difference on one rank alone"
-    grep -q 'rank 1 on .* has other' err || fail "$difference: who differs"
+    case $difference in
+        "--data others") said="rank 1 on .* has other training photos" ;;
+        "--lr 2e-3") said="rank 1 on .* has --lr 0.002, rank 0 on .* has 0.001" ;;
+        *) said="rank 1 on .* has $difference, rank 0 on .* has" ;;
+    esac
+    grep -q -e "$said" err || fail "$difference: who differs"
 done
 exit 0
