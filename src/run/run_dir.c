@@ -137,14 +137,19 @@ close_dir:
 
 tg_status tg_run_dir_join(const char *path, tg_run_dir *out)
 {
-    if (!tg_file_exists(path))
-        return tg_fail(
-            TG_ERROR_MACHINE,
-            "%s is not there, though the first rank has made it: every rank needs the same "
-            "files, on a file system that their machines share",
-            path);
-    *out = (tg_run_dir){.path = strdup(path), .lock_fd = -1};
-    return out->path ? TG_OK : no_memory(path);
+    tg_run_dir dir = {.path = strdup(path), .lock_fd = -1};
+    tg_status status;
+    if (!dir.path)
+        return no_memory(path);
+    if (!tg_file_await(path, TG_FILE_PATIENCE_S))
+        TG_TRY_GOTO(tg_folder_make(path), close_dir);
+    TG_TRY_GOTO(make_folder(&dir, "log"), close_dir);
+    *out = dir;
+    return TG_OK;
+
+close_dir:
+    tg_run_dir_close(&dir);
+    return status;
 }
 
 void tg_run_dir_close(tg_run_dir *dir)

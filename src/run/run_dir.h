@@ -22,7 +22,8 @@ typedef struct tg_run_dir {
 
 /* Makes the directory and its folders (those that exist are kept), takes the lock, cleans. */
 tg_status tg_run_dir_open(const char *path, tg_run_dir *out) TG_MUST_CHECK;
-/* The directory that another rank of the same job has opened: neither lock nor cleaning. */
+/* The directory that the first rank of the same job has opened: neither lock nor cleaning. A rank of a machine
+ * that does not see it gets one of its own, for its log. */
 tg_status tg_run_dir_join(const char *path, tg_run_dir *out) TG_MUST_CHECK;
 /* Gives the lock back. */
 void tg_run_dir_close(tg_run_dir *dir);

@@ -60,10 +60,14 @@ static tg_status save(tg_job *job, double score, bool best, bool must)
     job->state.applied = job->optimizer.updates;
     TG_TRY(find_removed(job, &removed));
     const tg_train_tensors tensors = tg_job_tensors(job);
+    const int64_t begin = tg_clock_ns();
     tg_job_be_patient(job, true);
     tg_status status = tg_checkpoint_save(&options, &job->state, &tensors, score, best);
     tg_job_be_patient(job, false);
     job->saved = status == TG_OK;
+    if (job->saved)
+        tg_log_info("checkpoint after %lld updates: saved in %.2f s", (long long)job->state.updates,
+                    tg_clock_seconds(tg_clock_ns() - begin));
     if (status == TG_OK && removed)
         return leave_removed(job);
     if (status == TG_OK || must || removed || status == TG_ERROR_PEER)
