@@ -185,39 +185,37 @@ static tg_status forget_best_elsewhere(const tg_job *job, tg_train_state *state)
     return TG_OK;
 }
 
-/* What the first rank has found. */
+/* What was found. */
 typedef struct place {
-    bool none;
-    char path[2047];
+    bool shared, none; /* shared: the first rank's, for all */
+    char path[2046];
 } place;
 
-static tg_status write_down(const char *path, place *out)
+static tg_status find_own(const tg_job *job, const tg_checkpoint_options *options, place *out)
 {
-    if ((size_t)snprintf(out->path, sizeof out->path, "%s", path) < sizeof out->path)
-        return TG_OK;
-    return tg_fail(TG_ERROR_USAGE, "%s: too long a path", path);
+    char *path = NULL;
+    tg_status status = tg_checkpoint_find(options, job->options->output.resume, &path);
+    out->none = status == TG_END;
+    if (path && (size_t)snprintf(out->path, sizeof out->path, "%s", path) >= sizeof out->path)
+        status = tg_fail(TG_ERROR_USAGE, "%s: too long a path", path);
+    free(path);
+    return out->none ? TG_OK : status;
 }
 
-/* Finds the checkpoint and reads all of it to know that it is whole. Where all ranks see the same files the first
- * one does so for all; else each has its own. */
+/* Finds the checkpoint and reads all of it to know that it is whole. Where all ranks see one run directory, and it
+ * lies there, the first one does so for all; else each has its own. */
 static tg_status find(tg_job *job, const tg_checkpoint_options *options, place *out)
 {
     const char *which = job->options->output.resume;
-    const bool same = tg_job_has_ranks(job) && job->together &&
-                      (strcmp(which, "auto") == 0 || is_own(job, which));
-    char *path = NULL;
-    tg_status status = TG_OK;
-    *out = (place){.none = false};
-    if (!same || tg_job_is_first(job))
-        status = tg_checkpoint_find(options, which, &path);
-    out->none = status == TG_END;
-    if (path)
-        status = write_down(path, out);
-    free(path);
-    status = status == TG_END ? TG_OK : status;
-    if (same)
+    *out = (place){.shared = job->together && (strcmp(which, "auto") == 0 || is_own(job, which))};
+    if (job->together) {
+        tg_status status = TG_OK;
+        if (tg_job_is_first(job) && out->shared)
+            status = find_own(job, options, out);
         TG_TRY(tg_job_follow_first(job, "finding a checkpoint", status, out, sizeof *out));
-    TG_TRY(status);
+    }
+    if (!out->shared)
+        return find_own(job, options, out);
     if (!out->none && !tg_file_await(out->path, TG_FILE_PATIENCE_S))
         return tg_fail(TG_ERROR_INPUT,
                        "%s: the first rank sees this checkpoint, this rank does not", out->path);

@@ -122,12 +122,13 @@ static tg_status meet(tg_comm *comm, const char *what, const void *mine, size_t 
     bool abandoned = status != TG_OK;
     pthread_mutex_unlock(&h->lock);
     if (abandoned)
-        join(h); /* the thread may still look at what is freed below */
+        join(h); /* nothing more comes or goes from here */
     if (status == TG_OK)
         status = compare_meetings(h, what, &head, all, whole);
     for (int r = 0; r < h->base.size && status == TG_OK; r++)
         memcpy((char *)out_all + (size_t)r * bytes, all + (size_t)r * whole + sizeof head, bytes);
-    free(own);
+    if (!abandoned) /* else a peer may yet take what was sent from here, as with any message under way */
+        free(own);
     return status;
 }
 
