@@ -2,14 +2,15 @@
 # Installs what tagine needs on Debian 12 or newer and on Ubuntu, and only what is missing.
 #
 #   scripts/install-dependencies.sh          to build and run
-#   scripts/install-dependencies.sh --test   also what ./test.sh uses: clang, sanitizers, a locale, both MPIs
+#   scripts/install-dependencies.sh --test   also what ./test.sh uses: clang, sanitizers, a locale, both MPIs,
+#                                            and what makes hosts of their own (iproute2)
 #
 # Uses sudo when not root, asks nothing, and does nothing at all when everything is there.
 set -eu
 
 build='build-essential cmake ninja-build pkg-config libdnnl-dev libjpeg-dev libspng-dev
     libwebp-dev libheif-dev libyaml-dev libjansson-dev zlib1g-dev libcmocka-dev'
-test='clang libomp-dev locales libopenmpi-dev openmpi-bin libmpich-dev mpich'
+test='clang libomp-dev locales libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2'
 
 say() { printf '%s\n' "$*" >&2; }
 
