@@ -191,6 +191,7 @@ static tg_status run_ranks(const tg_invocation *invocation, tg_comm *comm)
     if (comm->rank == 0)
         status = tg_console_print(&text);
 free_all:
+    tg_comm_quiet(comm);
     free(data);
     tg_text_done(&text);
     return status;

@@ -20,6 +20,11 @@ tg_status tg_comm_meet(tg_comm *comm, const char *what, const void *mine, size_t
     return comm->ops->meet(comm, what, mine, bytes, out_all);
 }
 
+void tg_comm_quiet(tg_comm *comm)
+{
+    comm->ops->quiet(comm);
+}
+
 void tg_comm_set_stall(tg_comm *comm, double seconds)
 {
     comm->ops->set_stall(comm, seconds);

@@ -65,6 +65,7 @@ typedef struct tg_comm_ops {
     const char *(*host)(const tg_comm *comm, int rank);
     size_t (*bytes)(const tg_comm *comm);
     tg_comm_traffic (*traffic)(const tg_comm *comm);
+    void (*quiet)(tg_comm *comm);
     void (*leave)(tg_comm *comm, const char *reason);
     void (*close)(tg_comm *comm);
 } tg_comm_ops;
@@ -92,6 +93,10 @@ tg_status tg_comm_meet(tg_comm *comm, const char *what, const void *mine, size_t
 /* Makes one rank's failure everyone's: returns `status` when it is an error here; else TG_ERROR_PEER
  * with the first failing rank's message when there is one; else TG_OK. */
 tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status) TG_MUST_CHECK;
+
+/* Returns when nothing touches the buffers of collectives any more: those begun are done or, after a
+ * failure or leave, given up. Before a buffer is freed whose collectives were not all waited for. */
+void tg_comm_quiet(tg_comm *comm);
 
 /* How long a collective may stand still while all ranks give signs of life; raise it around work whose
  * length differs between ranks. A rank whose process gives none is lost after the time that the

@@ -340,8 +340,8 @@ static void summarise(bench *b, tg_bench_result *out)
 /* All but the stream, so that the peak is measured with their memory given back. */
 static void release(bench *b)
 {
-    tg_optimizer_done(&b->optimizer);
     tg_ranks_close(&b->ranks);
+    tg_optimizer_done(&b->optimizer);
     tg_network_close(&b->teacher);
     tg_network_close(&b->student);
     tg_arena_done(&b->activations);

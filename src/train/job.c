@@ -170,6 +170,7 @@ static tg_status take_up(tg_job *job)
 
 void tg_job_close(tg_job *job)
 {
+    tg_ranks_close(&job->ranks);
     tg_job_close_phases(job);
     if (job->metrics_open)
         tg_metrics_close(&job->metrics);
@@ -177,7 +178,6 @@ void tg_job_close(tg_job *job)
     tg_loader_close(job->loader);
     tg_arena_done(&job->arena);
     tg_optimizer_done(&job->optimizer);
-    tg_ranks_close(&job->ranks);
     tg_arena_done(&job->state_memory);
     if (job->projection.weight)
         job->kern->linear.weight_free(job->projection.weight);

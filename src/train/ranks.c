@@ -21,6 +21,8 @@ void tg_ranks_close(tg_ranks *ranks)
 {
     if (!ranks)
         return;
+    if (ranks->comm)
+        tg_comm_quiet(ranks->comm);
     tg_buckets_done(&ranks->buckets);
     free(ranks->each);
     ranks->each = NULL;

@@ -48,6 +48,8 @@ typedef struct tg_ranks_sums {
 
 tg_status tg_ranks_open(tg_ranks *ranks, tg_comm *comm, const tg_ranks_options *options,
                         size_t elements) TG_MUST_CHECK;
+/* Waits until nothing comes or goes: to be called before the memory of parameters, gradients and shares
+ * is given back, after errors too. */
 void tg_ranks_close(tg_ranks *ranks);
 /* At most what exchanging a flat buffer of `elements` between `size` ranks keeps (tg_comm_bytes). */
 size_t tg_ranks_bytes(const tg_ranks_options *options, size_t elements, int size);

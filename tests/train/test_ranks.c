@@ -28,6 +28,7 @@ enum { LATE_NS = 60 * 1000 * 1000 };
 typedef struct trial {
     tg_ranks_options ranks;
     bool pairs;   /* shares of the samples: neighbours, or as mixing deals them */
+    bool abrupt;  /* closed without waiting for the parameters of the last step */
     bool late;    /* the last rank comes LATE_NS after the others in every step */
     int poisoned; /* step in which rank 1 sees a picture that is not finite; -1: none */
     outcome of[TG_TEST_RANKS];
@@ -168,13 +169,18 @@ static tg_status run_window(worker *w, tg_comm *comm, const trial *t, int step, 
 static tg_status keep(worker *w, tg_comm *comm, const trial *t, outcome *out)
 {
     const size_t n = w->network.table.elements;
-    TG_TRY(tg_step_settle(&w->step));
+    if (t->abrupt)
+        tg_ranks_close(&w->ranks);
+    else
+        TG_TRY(tg_step_settle(&w->step));
     out->elements = n;
     out->params = calloc(n, sizeof(float));
     out->average = calloc(n, sizeof(float));
     if (!out->params || !out->average)
         return tg_fail(TG_ERROR_MACHINE, "out of memory");
     memcpy(out->params, w->network.params, n * sizeof(float));
+    if (t->abrupt)
+        return TG_OK;
     if (comm->size == 1 || !t->ranks.shard) {
         memcpy(out->average, w->optimizer.average, n * sizeof(float));
         return TG_OK;
@@ -215,13 +221,14 @@ static tg_status check_told_last(worker *w, const tg_comm *comm)
 
 static tg_status work(tg_comm *comm, tg_test_world *world, void *user)
 {
-    (void)world;
     trial *t = user;
     outcome *out = &t->of[comm->rank];
     worker w = {0};
     tg_status status = open_worker(&w, comm, t);
     for (int step = 0; step < STEPS && status == TG_OK; step++) {
         tg_step_report report;
+        if (t->abrupt && step == STEPS - 1)
+            tg_test_world_delay(world, comm->rank, LATE_NS);
         if (t->late && comm->rank == comm->size - 1)
             nanosleep(&(struct timespec){.tv_nsec = LATE_NS}, NULL);
         status = run_window(&w, comm, t, step, &report);
@@ -238,7 +245,7 @@ static tg_status work(tg_comm *comm, tg_test_world *world, void *user)
         out->skipped[step] = report.skipped;
         out->waited_ns += report.phases.reduce_ns;
     }
-    if (status == TG_OK && comm->size > 1)
+    if (status == TG_OK && comm->size > 1 && !t->abrupt)
         status = check_told_last(&w, comm);
     if (status == TG_OK)
         status = keep(&w, comm, t, out);
@@ -317,6 +324,21 @@ static void test_equal_to_one_rank(void **state)
     done(1, &one);
 }
 
+/* Parameters on their way when a job ends arrive before their memory is given back. */
+static void test_closed_while_gathering(void **state)
+{
+    (void)state;
+    trial settled = {.ranks = {2000, 16000, TG_F32, true}, .poisoned = -1};
+    trial abrupt = {.ranks = {2000, 16000, TG_F32, true}, .poisoned = -1, .abrupt = true};
+    run(3, &settled);
+    run(3, &abrupt);
+    for (int r = 0; r < 3; r++)
+        assert_memory_equal(abrupt.of[r].params, settled.of[r].params,
+                            settled.of[r].elements * sizeof(float));
+    done(3, &settled);
+    done(3, &abrupt);
+}
+
 /* The cuts change nothing: they only say what travels when. */
 static void test_bucket_sizes(void **state)
 {
@@ -386,9 +408,9 @@ static void test_one_bad_rank(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal_to_one_rank), cmocka_unit_test(test_bucket_sizes),
-        cmocka_unit_test(test_bf16_wire),         cmocka_unit_test(test_late_rank),
-        cmocka_unit_test(test_one_bad_rank),
+        cmocka_unit_test(test_equal_to_one_rank), cmocka_unit_test(test_closed_while_gathering),
+        cmocka_unit_test(test_bucket_sizes),      cmocka_unit_test(test_bf16_wire),
+        cmocka_unit_test(test_late_rank),         cmocka_unit_test(test_one_bad_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

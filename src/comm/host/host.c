@@ -163,6 +163,20 @@ static tg_comm_traffic traffic_of(const tg_comm *comm)
     return traffic;
 }
 
+static void quiet(tg_comm *comm)
+{
+    tg_host *h = host_of(comm);
+    pthread_mutex_lock(&h->lock);
+    h->waiting = true;
+    while (!h->failed && h->first < h->next)
+        pthread_cond_wait(&h->changed, &h->lock);
+    h->waiting = false;
+    bool failed = h->failed;
+    pthread_mutex_unlock(&h->lock);
+    if (failed)
+        join(h);
+}
+
 static void leave(tg_comm *comm, const char *reason)
 {
     tg_host *h = host_of(comm);
@@ -254,7 +268,7 @@ tg_status tg_host_open(const tg_transport *transport, const char *host_name_of_s
                        tg_comm **out)
 {
     static const tg_comm_ops ops = {begin,    wait_for,   meet,  set_stall, host_name,
-                                    bytes_of, traffic_of, leave, close_host};
+                                    bytes_of, traffic_of, quiet, leave,     close_host};
     tg_transport copy = *transport;
     const size_t size = (size_t)copy.size;
     tg_host *h = calloc(1, sizeof *h);
