@@ -363,11 +363,14 @@ tg_status tg_bench_run(const tg_bench_options *options, tg_bench_result *out)
     TG_TRY_GOTO(run_profile(&b, &result.profile), release_bench);
     summarise(&b, &result);
     release(&b);
+    if (options->no_peak)
+        goto give_result;
     if (has_ranks(&b)) /* all at once */
         TG_TRY_GOTO(tg_comm_agree(options->comm, "peak", TG_OK), release_bench);
     TG_TRY_GOTO(tg_kern_peak(b.stream, b.dtype, &result.peak), release_bench);
     result.peak.flops_per_s *= (double)ranks_of(&b);
     result.peak.fastest_flops_per_s *= (double)ranks_of(&b);
+give_result:
     *out = result;
 release_bench:
     release(&b);

@@ -43,6 +43,7 @@ typedef struct tg_bench_options {
     tg_comm
         *comm; /* NULL or other ranks that run the same bench: each its own pictures, one update */
     tg_ranks_options ranks;
+    bool no_peak; /* steps alone: result.peak stays zeroed */
     bool profile; /* account for every operation, in `steps` more steps */
     void (*progress)(void *user, uint64_t done, uint64_t total); /* or NULL */
     int (*stop)(void *user);                                     /* or NULL */

@@ -62,7 +62,8 @@ expect 2 "bad.yaml: line 1, column 12: batchsize: unknown option; did you mean b
 "$TAGINE" plan --json --batch-size 2 >plan.json || fault "plan failed"
 grep -q '"parameters":5717416,' plan.json || fault "parameters: $(cat plan.json)"
 awk -F'[:,}]' '{ for (i = 1; i < NF; i++) { gsub(/["{]/, "", $i); v[$i] = $(i + 1) }
-    n = split("weights gradients moments average prepared activations", part, " ")
+    n = split("program weights gradients moments average prepared activations batches decoding " \
+        "teacher_weights teacher_prepared exchange", part, " ")
     for (i = 1; i <= n; i++) sum += v[part[i] "_bytes"]
     exit !(v["prepared_bytes"] > 0 && sum == v["total_bytes"]) }' plan.json ||
     fault "the parts do not add up: $(cat plan.json)"

@@ -1,0 +1,85 @@
+/* A bench on ranks whose messages are slow gives its memory back only when nobody sends to it any more. */
+#include "support/check.h"
+#include "support/ranks.h"
+
+#include "train/bench.h"
+
+#include <string.h>
+
+enum { RANKS = 3, STEPS = 3 };
+
+typedef struct trial {
+    bool stop; /* the last rank asks for it */
+    tg_bench_result result[TG_TEST_RANKS];
+} trial;
+
+static int wants_stop(void *user)
+{
+    (void)user;
+    return 15;
+}
+
+static tg_status run_bench(tg_comm *comm, tg_test_world *world, void *user)
+{
+    trial *t = user;
+    const tg_bench_options options = {
+        .kind = TG_BENCH_TRAIN,
+        .model = "vit_tiny_patch16_224",
+        .shape = {.img_size = 32,
+                  .patch_size = 8,
+                  .embed_dim = 32,
+                  .depth = 2,
+                  .num_heads = 2,
+                  .reg_tokens = -1,
+                  .num_classes = 5},
+        .batch_size = 2,
+        .steps = STEPS,
+        .dtype = TG_F32,
+        .threads = 1,
+        .cpu_cap = TG_CPU_LEVEL_COUNT,
+        .comm = comm,
+        .ranks = {.first_bucket_bytes = 4096, .bucket_bytes = 16384, .shard = true},
+        .no_peak = true,
+        .stop = t->stop && comm->rank == RANKS - 1 ? wants_stop : NULL};
+    tg_test_world_delay(world, 1, 20 * 1000 * 1000);
+    return tg_bench_run(&options, &t->result[comm->rank]);
+}
+
+static void run(trial *t, tg_status out_status[TG_TEST_RANKS])
+{
+    char text[TG_TEST_RANKS][512];
+    tg_test_ranks_run(RANKS, 20, run_bench, t, out_status, text);
+}
+
+static void test_slow_peer(void **state)
+{
+    (void)state;
+    trial t = {0};
+    tg_status status[TG_TEST_RANKS];
+    run(&t, status);
+    for (int r = 0; r < RANKS; r++) {
+        assert_int_equal(status[r], TG_OK);
+        assert_true(t.result[r].step_s >= 0.02); /* it waited for rank 1 */
+        assert_true(t.result[r].reduce_s > 0);
+    }
+}
+
+static void test_stopped(void **state)
+{
+    (void)state;
+    trial t = {.stop = true};
+    tg_status status[TG_TEST_RANKS];
+    run(&t, status);
+    for (int r = 0; r < RANKS; r++)
+        assert_true(status[r] == TG_ERROR_STOPPED || status[r] == TG_ERROR_PEER);
+    assert_int_equal(status[RANKS - 1], TG_ERROR_STOPPED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slow_peer),
+        cmocka_unit_test(test_stopped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
