@@ -9,7 +9,15 @@
 
 #include "base/status.h"
 
-typedef enum tg_log_level { TG_LOG_DEBUG, TG_LOG_INFO, TG_LOG_WARNING, TG_LOG_ERROR } tg_log_level;
+/* An own warning is one that other ranks of the same job have no cause for: about a photo of this one's share,
+ * say. The usual ones come to all ranks alike. */
+typedef enum tg_log_level {
+    TG_LOG_DEBUG,
+    TG_LOG_INFO,
+    TG_LOG_WARNING,
+    TG_LOG_OWN_WARNING,
+    TG_LOG_ERROR
+} tg_log_level;
 
 typedef void (*tg_log_sink)(void *user, tg_log_level level, const char *line);
 
@@ -21,6 +29,7 @@ void tg_log(tg_log_level level, const char *format, ...) TG_PRINTF(2, 3);
 
 #define tg_log_info(...) tg_log(TG_LOG_INFO, __VA_ARGS__)
 #define tg_log_warning(...) tg_log(TG_LOG_WARNING, __VA_ARGS__)
+#define tg_log_own_warning(...) tg_log(TG_LOG_OWN_WARNING, __VA_ARGS__)
 #define tg_log_debug(...) tg_log(TG_LOG_DEBUG, __VA_ARGS__)
 
 #endif

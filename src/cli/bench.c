@@ -231,9 +231,7 @@ static tg_status run_kind(const tg_invocation *invocation, tg_bench_kind kind)
     if (status == TG_OK)
         status = run_rank(invocation, kind, comm, cores.threads);
     tg_rank_cores_close(&cores);
-    if (status < 0)
-        tg_comm_leave(comm, tg_error_message());
-    tg_comm_close(comm);
+    tg_parallel_close(comm, status);
     return status;
 }
 

@@ -206,9 +206,7 @@ static tg_status run(const tg_invocation *invocation)
         comm->size > 1 ? run_ranks(invocation, comm)
                        : tg_fail(TG_ERROR_USAGE, "there is one rank, and nobody to exchange "
                                                  "with: mpirun -np 2 tagine bench comm --comm mpi");
-    if (status < 0)
-        tg_comm_leave(comm, tg_error_message());
-    tg_comm_close(comm);
+    tg_parallel_close(comm, status);
     return status;
 }
 

@@ -25,7 +25,11 @@ static struct {
     bool pending;              /* asked for but not drawn yet */
     bool reader_left;          /* standard output is a pipe that nobody reads any more */
     tg_run_log *log;
-} console = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    const char *command;
+    bool settled;        /* who speaks does not change any more */
+    bool ranked, speaks; /* one of several ranks; the one that says what all have to say */
+    char rank[96];       /* "rank 3 on b: ", or "" */
+} console = {.lock = PTHREAD_MUTEX_INITIALIZER, .speaks = true};
 
 static void erase_line(void)
 {
@@ -40,9 +44,9 @@ static void sink(void *user, tg_log_level level, const char *line)
     pthread_mutex_lock(&console.lock);
     if (console.log)
         tg_run_log_line(console.log, level, line);
-    if (!console.quiet) {
+    if (!console.quiet && (console.speaks || level == TG_LOG_OWN_WARNING)) {
         erase_line();
-        fprintf(stderr, "%s%s\n", level >= TG_LOG_WARNING ? "warning: " : "", line);
+        fprintf(stderr, "%s%s%s\n", console.rank, level >= TG_LOG_WARNING ? "warning: " : "", line);
     }
     pthread_mutex_unlock(&console.lock);
 }
@@ -52,6 +56,56 @@ void tg_console_open(bool quiet, bool verbose)
     console.quiet = quiet;
     console.terminal = isatty(STDERR_FILENO) == 1;
     tg_log_set(sink, NULL, verbose ? TG_LOG_DEBUG : TG_LOG_INFO);
+}
+
+void tg_console_set_rank(int rank, const char *host)
+{
+    pthread_mutex_lock(&console.lock);
+    console.ranked = true;
+    console.speaks = rank == 0;
+    console.rank[0] = '\0';
+    if (rank > 0)
+        snprintf(console.rank, sizeof console.rank, "rank %d on %s: ", rank, host);
+    pthread_mutex_unlock(&console.lock);
+}
+
+void tg_console_speak(void)
+{
+    pthread_mutex_lock(&console.lock);
+    console.speaks = console.speaks || !console.settled;
+    pthread_mutex_unlock(&console.lock);
+}
+
+void tg_console_settle(bool speaks)
+{
+    pthread_mutex_lock(&console.lock);
+    console.speaks = speaks;
+    console.settled = true;
+    pthread_mutex_unlock(&console.lock);
+}
+
+bool tg_console_has_rank(void)
+{
+    return console.ranked;
+}
+
+void tg_console_set_command(const char *command)
+{
+    console.command = command;
+}
+
+void tg_console_error(const char *message)
+{
+    const char *command = console.command;
+    tg_text line = {0};
+    if (!console.speaks)
+        return;
+    erase_line();
+    tg_text_append_visible(&line, message, "\\\n"); /* some list faults, one a line */
+    fprintf(stderr, "%stagine%s%s: %s\n", console.rank, command ? " " : "", command ? command : "",
+            line.failed ? message : tg_text_string(&line));
+    tg_text_done(&line);
+    console.speaks = false;
 }
 
 void tg_console_attach(tg_run_log *log)

@@ -17,6 +17,21 @@
 
 /* Becomes the sink of base/log.h. */
 void tg_console_open(bool quiet, bool verbose);
+/* This process is rank `rank` of a job, and what all ranks have to say, the first one says: of another's log
+ * lines only its own warnings are shown, and errors where `tg_console_speak` was called; each begins with
+ * "rank N on HOST: ". host is copied. */
+void tg_console_set_rank(int rank, const char *host);
+/* The command's name, for errors; borrowed; NULL: none. */
+void tg_console_set_command(const char *command);
+/* There is nobody else to say it; without effect after settle. */
+void tg_console_speak(void);
+/* It is known for good whether this rank says it. */
+void tg_console_settle(bool speaks);
+/* Shows why the program ends, also with --quiet, once, unless another rank does. */
+void tg_console_error(const char *message);
+/* tg_console_set_rank was called. */
+bool tg_console_has_rank(void);
+
 /* Copies every log line to this log as well (NULL: no longer). Borrowed. */
 void tg_console_attach(tg_run_log *log);
 /* Erases a progress line that still stands. */

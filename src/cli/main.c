@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/options_parallel.h"
 #include "dev/dev.h"
 #include "os/cpu.h"
 #include "os/file.h"
@@ -54,11 +55,8 @@ static int report(const char *name, tg_status status)
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }
-    tg_text line = {0};
-    tg_text_append_visible(&line, tg_error_message(), "\\\n"); /* some list faults, one a line */
-    fprintf(stderr, "tagine%s%s: %s\n", name ? " " : "", name ? name : "",
-            line.failed ? tg_error_message() : tg_text_string(&line));
-    tg_text_done(&line);
+    tg_console_set_command(name);
+    tg_console_error(tg_error_message());
     if (status == TG_ERROR_STOPPED && tg_signal_stop())
         return tg_signal_exit_code();
     return tg_status_exit_code(status);
@@ -105,6 +103,25 @@ static void warn_of_threads(const tg_common_options *common)
             (long long)common->threads, share.cpus, share.cpus == 1 ? "" : "s", share.cpus);
 }
 
+/* Commands that several ranks may do together. */
+static bool joins(const tg_command *command)
+{
+    for (size_t i = 0; i < command->group_count; i++)
+        if (command->groups[i].options == tg_parallel_option_table)
+            return true;
+    return false;
+}
+
+/* As far as the arguments show, whatever else is wrong with them. */
+static bool asks_for_mpi(int count, const char *const *argv)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(argv[i], "--comm=mpi") == 0 ||
+            (strcmp(argv[i], "--comm") == 0 && i + 1 < count && strcmp(argv[i + 1], "mpi") == 0))
+            return true;
+    return false;
+}
+
 static tg_status run_resolved(const tg_command *command, const tg_options *options,
                               const tg_common_options *common, const void *settings)
 {
@@ -120,7 +137,7 @@ static tg_status run_resolved(const tg_command *command, const tg_options *optio
         return print_and_free(&text);
     }
     TG_TRY(check_arguments(command, options));
-    tg_console_open(common->quiet, common->verbose);
+    tg_console_open(common->quiet || (joins(command) && tg_parallel_rank() > 0), common->verbose);
     warn_of_threads(common);
     TG_TRY(tg_signal_install());
     return command->run(&invocation);
@@ -175,6 +192,7 @@ static tg_status check_stack(void)
 
 static int run_command(const tg_command *command, int count, const char *const *argv)
 {
+    tg_console_set_command(command->name);
     if (wants_help(count, argv))
         return report(command->name, show_help(command));
     tg_status status = check_stack();
@@ -185,6 +203,8 @@ static int run_command(const tg_command *command, int count, const char *const *
         return report(command->name, tg_fail(TG_ERROR_MACHINE, "out of memory"));
     status = resolve_and_run(command, count, argv, settings);
     free(settings);
+    if (status < 0 && joins(command))
+        status = tg_parallel_tell_failure(status, asks_for_mpi(count, argv));
     return report(command->name, status);
 }
 

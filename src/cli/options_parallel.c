@@ -2,6 +2,7 @@
 
 #include "base/number.h"
 #include "cli/command.h"
+#include "cli/console.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,15 @@
 #include <unistd.h>
 
 enum { PATH_BYTES = 4096 };
+
+#define PROCESS "SLURM_PROCID"
+
+/* The first meeting of all ranks, also of those that have failed already. */
+#define STARTING "starting"
+/* The next one where a rank has failed: nobody goes, and makes the launcher end all, before it is said. */
+#define SAID "what is wrong"
+/* How long such a one waits for the others. */
+enum { TELLING_S = 10 };
 
 /* The first bucket is small, so that reducing begins while most of backward is still to come. */
 enum { FIRST_BUCKET_SHARE = 4 };
@@ -92,11 +102,19 @@ tg_comm_promise tg_parallel_promise(void)
             return (tg_comm_promise){.library = launchers[i].library,
                                      .variable = launchers[i].size,
                                      .size = ranks_of(launchers[i].size)};
-    const int64_t before = ranks_of("SLURM_PROCID"), tasks = ranks_of("SLURM_NTASKS");
+    const int64_t before = ranks_of(PROCESS), tasks = ranks_of("SLURM_NTASKS");
     if (before > 0) /* a batch script is process 0 whatever the number of its job's tasks */
-        return (tg_comm_promise){.variable = "SLURM_PROCID",
-                                 .size = tasks > before ? tasks : before + 1};
+        return (tg_comm_promise){.variable = PROCESS, .size = tasks > before ? tasks : before + 1};
     return (tg_comm_promise){0};
+}
+
+int64_t tg_parallel_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", PROCESS};
+    for (size_t i = 0; i < TG_COUNT_OF(names); i++)
+        if (getenv(names[i]))
+            return ranks_of(names[i]);
+    return 0;
 }
 
 const char *tg_parallel_unbound(void)
@@ -119,23 +137,97 @@ static void module_folders(char own[PATH_BYTES], char installed[PATH_BYTES])
     snprintf(installed, PATH_BYTES, "%.4000s/" TG_MODULE_FOLDER, own);
 }
 
+static tg_status join(const tg_comm_promise *promise, double stall_s, tg_comm **out)
+{
+    char own[PATH_BYTES], installed[PATH_BYTES], host[TG_COMM_HOST_BYTES] = "";
+    const char *folders[] = {own, installed, NULL};
+    module_folders(own, installed);
+    gethostname(host, sizeof host - 1);
+    const tg_comm_choice opening = {
+        .promise = *promise, .folders = folders, .host = host, .stall_s = stall_s};
+    return tg_comm_open_mpi(&opening, out);
+}
+
+static void name_itself(void)
+{
+    char host[TG_COMM_HOST_BYTES] = "";
+    gethostname(host, sizeof host - 1);
+    tg_console_set_rank((int)tg_parallel_rank(), host);
+}
+
+/* When all ranks before this one are lost, this one speaks. */
+static void stand_in(tg_comm *comm)
+{
+    for (int r = 0; r < comm->rank; r++)
+        if (!tg_comm_lost(comm, r))
+            return;
+    tg_console_speak();
+}
+
 tg_status tg_parallel_open(const tg_parallel_choice *choice, tg_comm **out)
 {
     const tg_comm_promise promise = tg_parallel_promise();
-    char own[PATH_BYTES], installed[PATH_BYTES], host[TG_COMM_HOST_BYTES] = "";
-    const char *folders[] = {own, installed, NULL};
-    if (choice->comm == TG_COMM_NAME_SELF && promise.size > 1)
+    tg_comm *comm;
+    if (choice->comm == TG_COMM_NAME_SELF && promise.size > 1) {
+        name_itself(); /* all of them have this to say, but where only later ones know */
+        if (strcmp(promise.variable, PROCESS) == 0)
+            tg_console_speak();
         return tg_fail(TG_ERROR_USAGE,
                        "a launcher started %lld processes (%s), and each would do the whole work "
                        "alone: add --comm mpi, or start one",
                        (long long)promise.size, promise.variable);
+    }
     if (choice->comm == TG_COMM_NAME_SELF) {
         *out = tg_comm_self();
         return TG_OK;
     }
-    module_folders(own, installed);
-    gethostname(host, sizeof host - 1);
-    const tg_comm_choice opening = {
-        .promise = promise, .folders = folders, .host = host, .stall_s = choice->stall_s};
-    return tg_comm_open_mpi(&opening, out);
+    TG_TRY(join(&promise, choice->stall_s, &comm));
+    tg_status status = tg_comm_agree(comm, STARTING, TG_OK);
+    tg_console_set_rank(comm->rank, tg_comm_host(comm, comm->rank));
+    if (status < 0) {
+        char reason[TG_ERROR_BYTES];
+        snprintf(reason, sizeof reason, "%s", tg_error_message());
+        stand_in(comm);
+        tg_console_error(reason);
+        (void)!tg_comm_agree(comm, SAID, TG_OK);
+        (void)tg_fail(status, "%s", reason);
+        tg_comm_close(comm);
+        return status;
+    }
+    *out = comm;
+    return TG_OK;
+}
+
+tg_status tg_parallel_tell_failure(tg_status status, bool mpi)
+{
+    char reason[TG_ERROR_BYTES];
+    const tg_comm_promise promise = tg_parallel_promise();
+    tg_comm *comm;
+    if (tg_console_has_rank() || promise.size < 2 || status == TG_ERROR_STOPPED)
+        return status;
+    snprintf(reason, sizeof reason, "%s", tg_error_message());
+    if (mpi && promise.library && join(&promise, TELLING_S, &comm) == TG_OK) {
+        tg_fail(status, "%s", reason);
+        tg_console_set_rank(comm->rank, tg_comm_host(comm, comm->rank));
+        if (tg_comm_agree(comm, STARTING, status) == TG_ERROR_PEER)
+            stand_in(comm);
+        tg_console_error(reason);
+        (void)!tg_comm_agree(comm, SAID, TG_OK);
+        tg_comm_close(comm);
+    } else {
+        name_itself();
+        tg_console_speak();
+    }
+    return tg_fail(status, "%s", reason);
+}
+
+void tg_parallel_close(tg_comm *comm, tg_status status)
+{
+    if (status == TG_ERROR_PEER)
+        stand_in(comm);
+    if (status < 0 && comm->size > 1 && !tg_console_reader_left())
+        tg_console_error(tg_error_message());
+    if (status < 0 && status != TG_ERROR_STOPPED && !tg_comm_agreed(comm))
+        tg_comm_leave(comm, tg_error_message());
+    tg_comm_close(comm);
 }

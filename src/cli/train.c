@@ -195,6 +195,22 @@ static tg_status open_sessions(const char *path, tg_comm *comm, session *s)
     return tg_comm_agree(comm, "logs", status);
 }
 
+/* The end of another rank than the first is in its log; where the first one is gone, it is the run's failure. */
+static void leave_word(session *s, tg_status status, const char *reason)
+{
+    tg_text lines = {0};
+    tg_run_log_line(&s->log, status == TG_ERROR_STOPPED ? TG_LOG_INFO : TG_LOG_ERROR, reason);
+    tg_run_log_last(&s->log, &lines);
+    if (status == TG_ERROR_PEER && tg_comm_lost(s->options->comm, 0)) {
+        tg_status added = tg_run_dir_add_failure(&s->dir, reason, tg_text_string(&lines));
+        if (added < 0)
+            tg_log_own_warning("the reason was not written: %s", tg_error_message());
+        else
+            tg_console_settle(added == TG_OK); /* who wrote it says it */
+    }
+    tg_text_done(&lines);
+}
+
 /* How it ended: run.json, and `failure` when it failed. The job's own message stays recorded. */
 static void close_session(session *s, tg_status status)
 {
@@ -217,6 +233,8 @@ static void close_session(session *s, tg_status status)
             tg_text_done(&lines);
         }
     }
+    if (s->opened && s->logging && s->rank > 0 && status < 0)
+        leave_word(s, status, reason);
     tg_console_attach(NULL);
     if (s->logging)
         tg_run_log_close(&s->log);
@@ -304,7 +322,7 @@ static tg_status run_resolved(const tg_invocation *invocation, const tg_train_op
                                   .present = first ? present : NULL,
                                   .stopping = adopt_stop,
                                   .stop = stop_wanted};
-    TG_TRY(check_data(&options->data, path));
+    TG_TRY(tg_comm_agree(options->comm, "data", check_data(&options->data, path)));
     tg_status status = open_sessions(path, options->comm, &s);
     if (status == TG_OK)
         status = tg_train_job_run(options, path, &watch, &result);
@@ -342,9 +360,9 @@ static tg_status run_ranks(const tg_invocation *invocation, tg_train_settings *s
     settings->train.comm = comm;
     settings->train.ranks = tg_parallel_ranks(&settings->parallel);
     settings->train.stall_s = settings->parallel.stall_s;
-    if (comm->rank > 0)
-        tg_console_open(true, invocation->common->verbose);
-    tg_status status = tg_same_options(comm, invocation->options);
+    tg_console_open(invocation->common->quiet, invocation->common->verbose);
+    tg_status status =
+        tg_comm_agree(comm, "the same options", tg_same_options(comm, invocation->options));
     if (status == TG_OK)
         status = share_output(comm, settings);
     if (status == TG_OK)
@@ -354,9 +372,7 @@ static tg_status run_ranks(const tg_invocation *invocation, tg_train_settings *s
         status = run_resolved(invocation, &settings->train, &cores);
     }
     tg_rank_cores_close(&cores);
-    if (status < 0 && status != TG_ERROR_STOPPED)
-        tg_comm_leave(comm, tg_error_message());
-    tg_comm_close(comm);
+    tg_parallel_close(comm, status);
     return status;
 }
 

@@ -1,5 +1,7 @@
 #include "comm/comm.h"
 
+#include "base/hash.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,11 @@ tg_comm_traffic tg_comm_get_traffic(const tg_comm *comm)
     return comm->ops->traffic(comm);
 }
 
+bool tg_comm_lost(tg_comm *comm, int rank)
+{
+    return rank != comm->rank && comm->ops->lost(comm, rank);
+}
+
 void tg_comm_leave(tg_comm *comm, const char *reason)
 {
     comm->ops->leave(comm, reason);
@@ -66,6 +73,17 @@ void tg_comm_piece(size_t count, int size, int rank, size_t *out_begin, size_t *
     *out_end = end < count ? end : count;
 }
 
+/* Of the message last recorded. */
+static uint64_t fingerprint(void)
+{
+    return tg_hash(TG_HASH_START, tg_error_message(), strlen(tg_error_message()));
+}
+
+bool tg_comm_agreed(const tg_comm *comm)
+{
+    return comm->agreed && comm->agreed == fingerprint();
+}
+
 /* What a rank says of itself when all agree. */
 typedef struct verdict {
     int32_t status;
@@ -85,12 +103,14 @@ tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status)
     if (mine.status < 0)
         memcpy(mine.reason, own, strnlen(own, sizeof mine.reason - 1));
     tg_status met = tg_comm_meet(comm, what, &mine, sizeof mine, all);
+    const bool heard = met == TG_OK;
     for (int r = 0; r < comm->size && met == TG_OK && mine.status == TG_OK; r++)
         if (all[r].status < 0)
             met = tg_fail(TG_ERROR_PEER, "rank %d on %s: %s", r, tg_comm_host(comm, r),
                           all[r].reason);
     free(all);
     if (mine.status < 0)
-        return tg_fail(mine.status, "%s", own);
+        met = tg_fail(mine.status, "%s", own);
+    comm->agreed = heard && met < 0 ? fingerprint() : 0;
     return met;
 }

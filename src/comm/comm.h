@@ -68,6 +68,7 @@ typedef struct tg_comm_ops {
     void (*quiet)(tg_comm *comm);
     void (*leave)(tg_comm *comm, const char *reason);
     void (*close)(tg_comm *comm);
+    bool (*lost)(tg_comm *comm, int rank);
 } tg_comm_ops;
 
 /* First member of every back end's own structure. */
@@ -75,6 +76,8 @@ struct tg_comm {
     const tg_comm_ops *ops;
     int rank, size;
     const char *library; /* "self", "Open MPI v4.1.4 ..." */
+    uint64_t
+        agreed; /* fingerprint of the message of the last failure that all ranks know of; 0: none */
 };
 
 /* One rank: every collective is done at once. Static storage; close does nothing. */
@@ -98,6 +101,10 @@ tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status) TG_MU
  * failure or leave, given up. Before a buffer is freed whose collectives were not all waited for. */
 void tg_comm_quiet(tg_comm *comm);
 
+/* Whether the message last recorded is the failure that tg_comm_agree returned to all ranks last: then they
+ * can close together, and nobody has to leave. */
+bool tg_comm_agreed(const tg_comm *comm);
+
 /* How long a collective may stand still while all ranks give signs of life; raise it around work whose
  * length differs between ranks. A rank whose process gives none is lost after the time that the
  * communicator was opened with, whatever is set here. */
@@ -108,6 +115,9 @@ const char *tg_comm_host(const tg_comm *comm, int rank);
 /* Memory that the back end has taken for itself so far. */
 size_t tg_comm_bytes(const tg_comm *comm);
 tg_comm_traffic tg_comm_get_traffic(const tg_comm *comm);
+
+/* After TG_ERROR_PEER: whether `rank` is dead, stopped or cut off, and so says nothing about it itself. */
+bool tg_comm_lost(tg_comm *comm, int rank);
 
 /* Tells the others, once, why this rank goes before its work is done; they fail with TG_ERROR_PEER and
  * this reason. Waits for nobody. */

@@ -134,7 +134,7 @@ static void record_photo(tg_loader *loader, tg_slot *slot, size_t at, tg_status 
         slot->bad[at] = true;
         atomic_fetch_add(&loader->photos_skipped, 1);
         if (!*named)
-            tg_log_warning("data: photo left out: %s", tg_error_message());
+            tg_log_own_warning("data: photo left out: %s", tg_error_message());
         *named = true;
     } else {
         tg_slot_fail(slot, at, status, tg_error_message());
@@ -374,11 +374,11 @@ tg_status tg_loader_start_epoch(tg_loader *loader, uint64_t epoch, uint64_t firs
 /* Names what is waited for. Call under the lock. */
 static void warn_of_stall(const tg_loader *loader, const tg_slot *slot, int64_t seconds)
 {
-    tg_log_warning("data: no batch for %lld s: %zu of %zu photos of the batch at position %llu of "
-                   "epoch %llu are finished, %zu workers are reading",
-                   (long long)seconds, slot->finished, slot->planned,
-                   (unsigned long long)slot->first, (unsigned long long)loader->epoch,
-                   loader->busy);
+    tg_log_own_warning(
+        "data: no batch for %lld s: %zu of %zu photos of the batch at position %llu of "
+        "epoch %llu are finished, %zu workers are reading",
+        (long long)seconds, slot->finished, slot->planned, (unsigned long long)slot->first,
+        (unsigned long long)loader->epoch, loader->busy);
 }
 
 /* Waits for the slot under the lock. */

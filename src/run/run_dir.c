@@ -198,13 +198,45 @@ tg_status tg_run_dir_write_job(const tg_run_dir *dir, const char *yaml, size_t l
     return write_named(dir, "job.yaml", yaml, length);
 }
 
+static void print_failure(const char *reason, const char *last_lines, tg_text *out)
+{
+    for (const char *at = reason; *at; at++) /* the reason is one line, whatever it quotes */
+        tg_text_append_char(out, *at == '\n' ? ' ' : *at);
+    tg_text_append_format(out, "\n%s", last_lines);
+}
+
+/* Of several that try at once one makes the file. */
+static tg_status add_file(const char *path, const tg_text *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST)
+        return TG_END;
+    const bool written = fd >= 0 && write(fd, text->data, text->length) == (ssize_t)text->length;
+    const int error = errno;
+    if (fd >= 0)
+        close(fd);
+    return written ? TG_OK
+                   : tg_fail(TG_ERROR_MACHINE, "cannot write %s: %s", path, strerrordesc_np(error));
+}
+
+tg_status tg_run_dir_add_failure(const tg_run_dir *dir, const char *reason, const char *last_lines)
+{
+    tg_text text = {0};
+    char *path = tg_run_dir_path(dir, "failure");
+    print_failure(reason, last_lines, &text);
+    tg_status status = path ? tg_text_check(&text, dir->path) : no_memory(dir->path);
+    if (status == TG_OK)
+        status = add_file(path, &text);
+    free(path);
+    tg_text_done(&text);
+    return status;
+}
+
 tg_status tg_run_dir_write_failure(const tg_run_dir *dir, const char *reason,
                                    const char *last_lines)
 {
     tg_text text = {0};
-    for (const char *at = reason; *at; at++) /* the reason is one line, whatever it quotes */
-        tg_text_append_char(&text, *at == '\n' ? ' ' : *at);
-    tg_text_append_format(&text, "\n%s", last_lines);
+    print_failure(reason, last_lines, &text);
     tg_status status = tg_text_check(&text, dir->path);
     if (status == TG_OK)
         status = write_named(dir, "failure", text.data, text.length);

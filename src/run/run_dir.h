@@ -41,6 +41,10 @@ tg_status tg_run_dir_write_job(const tg_run_dir *dir, const char *yaml,
 /* failure: the reason in one line, then the last log lines. Removed by a job that starts anew. */
 tg_status tg_run_dir_write_failure(const tg_run_dir *dir, const char *reason,
                                    const char *last_lines) TG_MUST_CHECK;
+/* For other ranks than the first, when that one is gone: the same, unless there is one already (TG_END), so
+ * that of several that try at once one gets TG_OK. */
+tg_status tg_run_dir_add_failure(const tg_run_dir *dir, const char *reason,
+                                 const char *last_lines) TG_MUST_CHECK;
 tg_status tg_run_dir_remove_failure(const tg_run_dir *dir) TG_MUST_CHECK;
 
 #endif

@@ -11,7 +11,7 @@
 
 const char *tg_log_level_name(tg_log_level level)
 {
-    static const char *const NAMES[] = {"debug", "info", "warning", "error"};
+    static const char *const NAMES[] = {"debug", "info", "warning", "warning", "error"};
     return NAMES[level];
 }
 

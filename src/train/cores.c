@@ -105,7 +105,7 @@ tg_status tg_cores_share(tg_comm *comm, const tg_cores_report *mine, tg_cores_wo
         if (place.bound)
             place.cores = cores;
         else
-            tg_log_warning("%s", tg_error_message());
+            tg_log_own_warning("%s", tg_error_message());
     }
     return tg_comm_meet(comm, "division of cores", &place, sizeof place, out);
 }

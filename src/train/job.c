@@ -280,7 +280,7 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
     if (status == TG_OK)
         status = take_up(&job);
     if (status == TG_OK)
-        status = tg_job_compare_ranks(&job);
+        status = tg_comm_agree(job.comm, "the same files", tg_job_compare_ranks(&job));
     const bool alike = status == TG_OK;
     if (alike && watch->opened)
         status = watch->opened(watch->user);

@@ -30,7 +30,7 @@ static int threads_allowed = -1; /* -1: any number */
 static void count_log(void *user, tg_log_level level, const char *line)
 {
     (void)user;
-    if (level == TG_LOG_WARNING && strstr(line, "photo left out"))
+    if (level == TG_LOG_OWN_WARNING && strstr(line, "photo left out"))
         atomic_fetch_add(&named, 1);
 }
 

@@ -24,8 +24,8 @@ start() {
         --checkpoint-steps 10 "$@" >out 2>err &
 }
 
-# says RANK TEXT
-says() { grep -q "$2" "err.$1" || fail "$run: rank $1 does not say: $2"; }
+# says RANK TEXT: on the terminal, or in its log, where the first rank speaks for all
+says() { cat "err.$1" "$run/log/rank-$1.log" | grep -q "$2" || fail "$run: rank $1 does not say: $2"; }
 # leaves RANK: with the exit code of a peer's failure
 leaves() { [ "$(cat "status.$1")" = 5 ] || fail "$run: rank $1 left with $(cat "status.$1"), not 5"; }
 

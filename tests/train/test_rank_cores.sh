@@ -23,7 +23,7 @@ refused() {
 refused 'started 4 processes (SLURM_STEP_NUM_TASKS)' SLURM_STEP_NUM_TASKS=4 SLURM_NTASKS=4 SLURM_PROCID=0
 refused 'started 4 processes (SLURM_PROCID)' SLURM_NTASKS=4 SLURM_PROCID=2
 refused 'started 3 processes (SLURM_PROCID)' SLURM_PROCID=2
-refused 'started 4 processes (SLURM_STEP_NUM_TASKS)' PMIX_RANK=1 SLURM_STEP_NUM_TASKS=4
+refused 'started 4 processes (SLURM_STEP_NUM_TASKS)' PMIX_RANK=0 SLURM_STEP_NUM_TASKS=4
 refused 'started 2 processes (OMPI_COMM_WORLD_SIZE)' OMPI_COMM_WORLD_SIZE=2 SLURM_STEP_NUM_TASKS=1
 refused 'started 3 processes (PMI_SIZE)' PMI_RANK=0 PMI_SIZE=3
 # shellcheck disable=SC2086

@@ -184,8 +184,10 @@ static void leave(tg_comm *comm, const char *reason)
     if (!h->failed && !h->leaving) {
         snprintf(h->said.reason, sizeof h->said.reason, "%s", *reason ? reason : "no reason given");
         h->leaving = true;
-        tg_fail(TG_ERROR_PEER, "this rank has left: %s", h->said.reason);
-        tg_host_record_failure(h, TG_ERROR_PEER);
+        h->failed = true; /* the caller's own message stays the one on record */
+        h->status = TG_ERROR_PEER;
+        snprintf(h->error, sizeof h->error, "this rank has left: %s", h->said.reason);
+        pthread_cond_broadcast(&h->changed);
     }
     pthread_mutex_unlock(&h->lock);
     join(h);
@@ -216,6 +218,15 @@ static void close_host(tg_comm *comm)
     h->transport.close(&h->transport, orderly);
     if (orderly)
         free_host(h);
+}
+
+static bool is_lost(tg_comm *comm, int rank)
+{
+    tg_host *h = host_of(comm);
+    pthread_mutex_lock(&h->lock);
+    bool lost = h->failed && h->lines[rank].lost;
+    pthread_mutex_unlock(&h->lock);
+    return lost;
 }
 
 static tg_status start_thread(tg_host *h)
@@ -267,8 +278,8 @@ static tg_status introduce(tg_host *h, const char *name)
 tg_status tg_host_open(const tg_transport *transport, const char *host_name_of_self, double stall_s,
                        tg_comm **out)
 {
-    static const tg_comm_ops ops = {begin,    wait_for,   meet,  set_stall, host_name,
-                                    bytes_of, traffic_of, quiet, leave,     close_host};
+    static const tg_comm_ops ops = {begin,      wait_for, meet,  set_stall,  host_name, bytes_of,
+                                    traffic_of, quiet,    leave, close_host, is_lost};
     tg_transport copy = *transport;
     const size_t size = (size_t)copy.size;
     tg_host *h = calloc(1, sizeof *h);

@@ -24,6 +24,7 @@ typedef struct tg_host_line {
     tg_host_control heard;
     int64_t heard_ns; /* last sign of life */
     bool listening, sending, ended;
+    bool lost; /* when everything ended: dead or silent; under the lock */
 } tg_host_line;
 
 /* What the caller wants, until the thread takes it up. */

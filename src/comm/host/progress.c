@@ -17,9 +17,23 @@ enum {
     SLEEP_MAX_NS = 300 * 1000,
 };
 
+/* As it is now: those who see the failure as well will soon be gone. One that said a last word is there,
+ * whatever it said. */
+static void note_lost(tg_host *h)
+{
+    const int64_t now = tg_clock_ns();
+    for (int r = 0; r < h->base.size; r++) {
+        tg_host_line *line = &h->lines[r];
+        line->lost = r != h->base.rank && !line->ended &&
+                     (now - line->heard_ns >= h->silence_ns ||
+                      !tg_process_alive(&h->peers[h->base.rank].process, &h->peers[r].process));
+    }
+}
+
 void tg_host_record_failure(tg_host *h, tg_status status)
 {
     if (!h->failed) {
+        note_lost(h);
         h->failed = true;
         h->status = status;
         memcpy(h->error, tg_error_message(), strnlen(tg_error_message(), sizeof h->error - 1) + 1);
@@ -176,6 +190,8 @@ static bool round_of(tg_host *h, progress *p)
     }
     if (status == TG_OK && done < v.next && !moved)
         status = judge(h, done, p, now, v.stall_ns);
+    if (status == TG_ERROR_PEER) /* others may have seen it first, said so, and be gone as well */
+        status = tg_host_hear(h, false) < 0 ? TG_ERROR_PEER : status;
     publish(h, &traffic, done, status);
     if (status < 0)
         return false;

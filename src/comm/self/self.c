@@ -62,10 +62,16 @@ static void close_self(tg_comm *comm)
     (void)comm;
 }
 
+static bool lost(tg_comm *comm, int rank)
+{
+    (void)comm, (void)rank;
+    return false;
+}
+
 tg_comm *tg_comm_self(void)
 {
-    static const tg_comm_ops ops = {begin, wait,    meet,  set_stall, host,
-                                    bytes, traffic, quiet, leave,     close_self};
+    static const tg_comm_ops ops = {begin,   wait,  meet,  set_stall,  host, bytes,
+                                    traffic, quiet, leave, close_self, lost};
     static tg_comm self = {.ops = &ops, .rank = 0, .size = 1, .library = "self"};
     return &self;
 }

@@ -1,0 +1,105 @@
+#!/bin/sh
+# What a person at the terminal sees of ranks that fail: each reason once, by the first rank, or by another one when
+# the first is gone; exit codes through the launchers.
+set -u
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+fail() { printf 'FAILED: %s\n' "$*"; cat out err run/failure 2>/dev/null; exit 1; }
+[ -z "${TAGINE_SANITIZE:-}" ] || { echo "skipped: MPI is not built for sanitizers"; exit 77; }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+mpis=
+for mpi in openmpi mpich; do
+    [ -f "$(dirname "$TAGINE")/tagine-comm-$mpi.so" ] && command -v "mpirun.$mpi" >/dev/null && mpis="$mpis $mpi"
+done
+[ -n "$mpis" ] || { echo "skipped: no MPI is installed"; exit 77; }
+"$TAGINE" data synth --output photos --classes 4 --per-class 30 --img-size 32 --quiet >/dev/null || fail synth
+common="--img-size 32 --patch-size 8 --num-heads 2 --embed-dim 32 --depth 2 --threads 1 --epochs 100000
+    --global-batch-size 12 --eval-interval 100000 --output run"
+
+# said_once CODE WORDS COMMAND...: it ends with this code and one line of ours, which has these words
+said_once() {
+    code=$1 words=$2
+    shift 2
+    timeout 60 "$@" >out 2>err
+    got=$?
+    [ "$got" = "$code" ] || fail "$*: exit code $got"
+    [ "$(grep -c '^.*tagine train: ' err)" = 1 ] || fail "$*: not said once"
+    grep -q "^tagine train: $words" err || fail "$*: other words"
+}
+for mpi in $mpis; do
+    rm -rf run
+    said_once 2 'unknown option --oops' "mpirun.$mpi" -np 4 "$TAGINE" train --comm mpi --oops
+    said_once 2 '--data is missing' "mpirun.$mpi" -np 4 "$TAGINE" train --comm mpi --output run
+    said_once 3 '--data nowhere' "mpirun.$mpi" -np 4 "$TAGINE" train --comm mpi --data nowhere --output run
+    said_once 2 'a launcher started 4 processes' "mpirun.$mpi" -np 4 "$TAGINE" train --data photos --output run
+    said_once 2 '--bucket-mib' "mpirun.$mpi" -np 3 "$TAGINE" train --comm=mpi --bucket-mib x
+    [ ! -e run ] || fail "$mpi: a mistake left a folder"
+    # one rank's own mistake
+    # shellcheck disable=SC2086
+    timeout 60 "mpirun.$mpi" -np 1 "$TAGINE" train --comm mpi --data photos $common : -np 2 "$TAGINE" train --comm mpi \
+        --oops >out 2>err && fail "$mpi: works with others that have failed"
+    [ "$(grep -c 'tagine train: ' err)" = 1 ] || fail "$mpi: one rank's own mistake is not said once"
+    grep -q '^tagine train: rank 1 on .*: unknown option --oops' err || fail "$mpi: whose mistake it is"
+
+    rm -rf run
+    # shellcheck disable=SC2086
+    timeout 60 "mpirun.$mpi" -np 2 "$TAGINE" train --comm mpi --data photos $common --steps 3 --quiet >out 2>err ||
+        fail "$mpi: a run of 3 steps"
+    for state in run/checkpoints/step-*/*.safetensors; do
+        printf damage | dd of="$state" bs=1 seek=3000 conv=notrunc 2>/dev/null
+    done
+    # shellcheck disable=SC2086
+    timeout 60 "mpirun.$mpi" -np 4 "$TAGINE" train --comm mpi --data photos $common --resume run/checkpoints/last \
+        >out 2>err && fail "$mpi: a damaged checkpoint is taken"
+    [ "$(grep -c 'tagine train: ' err)" = 1 ] || fail "$mpi: a damaged checkpoint is not said once"
+    grep -q '^tagine train: run/checkpoints/last/.*manifest' err || fail "$mpi: what is damaged"
+done
+
+# The process of rank $1: the log file that it holds open says which one it is.
+process_of() {
+    for at in /proc/[0-9]*; do
+        if ls -l "$at/fd" 2>/dev/null | grep -q "$work/run/log/rank-$1.log"; then
+            basename "$at"
+        fi
+    done
+}
+# killed RANK: what three ranks leave when one is killed; the launcher's code in `code`. Hydra kills all others at once.
+killed() {
+    rank=$1
+    rm -rf run
+    # shellcheck disable=SC2086
+    { timeout 60 mpirun.openmpi -np 3 "$TAGINE" train --comm mpi --data photos $common --checkpoint-steps 50 \
+        --stall-seconds 5 >out 2>err; echo $? >code; } &
+    i=0
+    until [ -e run/checkpoints/last ]; do
+        i=$((i + 1))
+        [ $i -lt 300 ] || fail "no checkpoint in 30 s"
+        sleep 0.1
+    done
+    kill -9 "$(process_of "$rank")"
+    wait
+    [ "$(grep -c 'tagine train: ' err)" = 1 ] || fail "the end of rank $rank is not said once"
+    head -n 1 run/failure | grep -q "rank $rank on .* is gone" || fail "no failure file on rank $rank"
+    grep -q " error .*rank $rank on .* is gone" run/log/rank-2.log || fail "nothing in the log of rank 2"
+    [ "$(cat code)" = 137 ] || fail "the launcher's exit code is $(cat code)"
+}
+case $mpis in *openmpi*)
+    killed 1
+    grep -q '^tagine train: .*rank 1 on .* is gone' err || fail "the first rank says it"
+    grep -q '"exit":5' run/run.json || fail "exit code of the first rank"
+    killed 0
+    grep -q '^rank [12] on .*: tagine train: rank 0 on .* is gone' err || fail "another rank says it"
+    ;;
+esac
+
+# A photo that one rank cannot read is its own to tell.
+set -- $mpis
+find photos/train -name '*.jpg' | sort | awk 'NR % 9 == 0' | while read -r photo; do echo junk >"$photo"; done
+rm -rf run
+# shellcheck disable=SC2086
+timeout 60 "mpirun.$1" -np 2 "$TAGINE" train --comm mpi --data photos $common --steps 10 --max-bad-share 1 >out 2>err ||
+    fail "photos that cannot be read"
+grep -q '^rank 1 on .*: warning: data: photo left out' err || fail "a photo of rank 1"
+grep '^rank 1 on' err | grep -qv 'photo left out' && fail "rank 1 says what rank 0 says"
+exit 0
