@@ -191,7 +191,7 @@ tg_status tg_job_tell_memory(tg_job *job)
     const double need = job->memory.predicted_bytes, has = job->memory.available_bytes;
     if (need > has && has > held)
         tg_log_warning("a step may need %.1f MiB, and this process has %.1f MiB: a smaller "
-                       "--batch-size needs less, and tagine tune finds the largest that fits",
+                       "--batch-size needs less (tagine plan tells how much)",
                        need / MIB, has / MIB);
     return TG_OK;
 }

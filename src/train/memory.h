@@ -1,6 +1,6 @@
 /* memory.h - what one rank of a training job holds in memory: predicted from options, row by row.
  *
- *   predicted    tg_memory_predict, from shapes alone: `tagine plan`, `tagine tune`, and every job's start
+ *   predicted    tg_memory_predict, from shapes alone: `tagine plan`, and every job's start
  *   allocated    what a job then took (job_memory.c puts both side by side, and the peak of the process)
  *
  * Rows    program        the process before anything is loaded, and what libraries keep for themselves
