@@ -19,7 +19,8 @@ done
 common="--data $work/photos --img-size 32 --patch-size 8 --num-heads 3 --embed-dim 192 --depth 6 --warmup-epochs 0
     --lr 1e-3 --threads 1 --workers 0 --model-ema --cpu-isa avx2 --quiet --comm mpi --batch-size 2 --val-split none
     --stall-seconds 5"
-hidden() { find "$1/checkpoints" -name '.*' | grep -c .; }
+# what is left aside there; what such a folder holds depends on the moment of a kill
+hidden() { find "$1/checkpoints" -maxdepth 1 -name '.*' | grep -c .; }
 names() { (cd "$1/checkpoints" && echo *); }
 
 # run RANKS OPTIONS...
