@@ -52,6 +52,11 @@ bool tg_comm_lost(tg_comm *comm, int rank)
     return rank != comm->rank && comm->ops->lost(comm, rank);
 }
 
+bool tg_comm_get_record(tg_comm *comm, tg_comm_ticket ticket, tg_comm_record *out)
+{
+    return ticket && comm->ops->record(comm, ticket, out);
+}
+
 void tg_comm_leave(tg_comm *comm, const char *reason)
 {
     comm->ops->leave(comm, reason);

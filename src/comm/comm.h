@@ -53,7 +53,19 @@ typedef struct tg_comm_work {
 typedef struct tg_comm_traffic {
     uint64_t calls, sent_bytes, received_bytes;
     int64_t busy_ns; /* while at least one large collective was under way */
+    int64_t cpu_ns;  /* that the thread which moves messages took of a core, in the system as well;
+                        0 before the first and after the last message */
 } tg_comm_traffic;
+
+/* A collective that is done, with moments of tg_clock_ns. */
+typedef struct tg_comm_record {
+    tg_comm_kind kind;
+    const char *what;
+    size_t bytes;      /* of the range, as fp32 */
+    int64_t queued_ns; /* begin was called: the data were final */
+    int64_t begun_ns;  /* its first messages were posted */
+    int64_t done_ns;   /* all had come, and sums were made */
+} tg_comm_record;
 
 /* What a back end offers; called through the functions below. */
 typedef struct tg_comm_ops {
@@ -69,6 +81,7 @@ typedef struct tg_comm_ops {
     void (*leave)(tg_comm *comm, const char *reason);
     void (*close)(tg_comm *comm);
     bool (*lost)(tg_comm *comm, int rank);
+    bool (*record)(tg_comm *comm, tg_comm_ticket ticket, tg_comm_record *out);
 } tg_comm_ops;
 
 /* First member of every back end's own structure. */
@@ -115,6 +128,9 @@ const char *tg_comm_host(const tg_comm *comm, int rank);
 /* Memory that the back end has taken for itself so far. */
 size_t tg_comm_bytes(const tg_comm *comm);
 tg_comm_traffic tg_comm_get_traffic(const tg_comm *comm);
+/* When a collective that was waited for was queued, posted and done. False where a back end has none of it: one
+ * rank alone, or hundreds of collectives later. */
+bool tg_comm_get_record(tg_comm *comm, tg_comm_ticket ticket, tg_comm_record *out);
 
 /* After TG_ERROR_PEER: whether `rank` is dead, stopped or cut off, and so says nothing about it itself. */
 bool tg_comm_lost(tg_comm *comm, int rank);

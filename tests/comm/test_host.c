@@ -6,6 +6,7 @@
 #include "os/clock.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -299,6 +300,64 @@ static void test_progress(void **state)
     run_all(2, 30, compute_meanwhile, NULL);
 }
 
+/* What collectives took: queued before posted before done, posted in the order of tickets, known once waited
+ * for and until hundreds more have been. */
+static tg_status keep_records(tg_comm *comm, tg_test_world *world, void *user)
+{
+    enum { ROUNDS = 8, MORE = 1100 };
+    (void)world;
+    atomic_int *looked = user;
+    plan p = {20000, TG_F32, 1};
+    float *data = new_data(comm, &p, 0);
+    const tg_comm_work work = {TG_COMM_ALL_REDUCE, "values", data, p.count, TG_F32};
+    tg_comm_ticket tickets[ROUNDS];
+    tg_comm_record r, before = {0};
+    while (comm->rank > 0 &&
+           !atomic_load(looked)) /* so the first rank's are not done before it looks */
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    const int64_t begin = tg_clock_ns();
+    for (int k = 0; k < ROUNDS; k++)
+        TG_TRY(tg_comm_begin(comm, &work, &tickets[k]));
+    const bool early = comm->rank == 0 && tg_comm_get_record(comm, tickets[0], &r);
+    atomic_store(looked, 1);
+    TG_TRY(tg_comm_wait(comm, tickets[ROUNDS - 1]));
+    const int64_t end = tg_clock_ns();
+    if (early || tg_comm_get_record(comm, 0, &r))
+        return tg_fail(TG_ERROR_FAILED, "a record of what has not been");
+    for (int k = 0; k < ROUNDS; k++) {
+        if (!tg_comm_get_record(comm, tickets[k], &r))
+            return tg_fail(TG_ERROR_FAILED, "no record of round %d", k);
+        if (r.kind != work.kind || strcmp(r.what, work.what) != 0 || r.bytes != 4 * p.count)
+            return tg_fail(TG_ERROR_FAILED, "round %d: %s, %zu bytes", k, r.what, r.bytes);
+        if (r.queued_ns < begin || r.begun_ns < r.queued_ns || r.done_ns < r.begun_ns ||
+            r.done_ns > end || r.queued_ns < before.queued_ns || r.begun_ns < before.begun_ns)
+            return tg_fail(TG_ERROR_FAILED, "round %d: times out of order", k);
+        before = r;
+    }
+    for (int k = 0; k < MORE; k++) {
+        tg_comm_ticket ticket;
+        TG_TRY(tg_comm_begin(comm, &(tg_comm_work){TG_COMM_ALL_REDUCE, "few", data, 16, TG_F32},
+                             &ticket));
+        TG_TRY(tg_comm_wait(comm, ticket));
+    }
+    if (tg_comm_get_record(comm, tickets[0], &r))
+        return tg_fail(TG_ERROR_FAILED, "an old record is taken for one that is kept");
+    if (tg_comm_get_traffic(comm).cpu_ns <= 0)
+        return tg_fail(TG_ERROR_FAILED, "the thread took no time of a core");
+    free(data);
+    return TG_OK;
+}
+
+static void test_records(void **state)
+{
+    (void)state;
+    atomic_int looked = 0;
+    tg_comm_record r;
+    run_all(3, 30, keep_records, &looked);
+    assert_false(tg_comm_get_record(tg_comm_self(), 1, &r));
+    assert_int_equal(tg_comm_get_traffic(tg_comm_self()).cpu_ns, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_slow_rank),
         cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define NS_PER_S 1000000000.0
 
@@ -39,8 +40,12 @@ static tg_status queue(tg_host *h, const tg_comm_work *work, const void *mine, s
     h->waiting = false;
     if (h->failed)
         return failure(h);
-    h->orders[h->next % TG_HOST_QUEUE] =
-        (tg_host_order){.work = *work, .mine = mine, .all = all, .meet_bytes = meet_bytes};
+    h->orders[h->next % TG_HOST_QUEUE] = (tg_host_order){.work = *work,
+                                                         .mine = mine,
+                                                         .all = all,
+                                                         .meet_bytes = meet_bytes,
+                                                         .ticket = h->next,
+                                                         .queued_ns = tg_clock_ns()};
     *out = h->next++;
     pthread_cond_broadcast(&h->changed);
     return TG_OK;
@@ -160,7 +165,29 @@ static tg_comm_traffic traffic_of(const tg_comm *comm)
     pthread_mutex_lock(&h->lock);
     tg_comm_traffic traffic = h->traffic;
     pthread_mutex_unlock(&h->lock);
+    clockid_t clock;
+    struct timespec used;
+    if (h->started && !h->joined && pthread_getcpuclockid(h->thread, &clock) == 0 &&
+        clock_gettime(clock, &used) == 0)
+        traffic.cpu_ns = used.tv_sec * 1000000000LL + used.tv_nsec;
     return traffic;
+}
+
+static bool record_of(tg_comm *comm, tg_comm_ticket ticket, tg_comm_record *out)
+{
+    tg_host *h = host_of(comm);
+    pthread_mutex_lock(&h->lock);
+    const tg_host_order *o = &h->orders[ticket % TG_HOST_QUEUE];
+    const bool known = ticket < h->first && o->ticket == ticket;
+    if (known)
+        *out = (tg_comm_record){.kind = o->work.kind,
+                                .what = o->work.what,
+                                .bytes = o->work.count * sizeof(float),
+                                .queued_ns = o->queued_ns,
+                                .begun_ns = o->begun_ns,
+                                .done_ns = o->done_ns};
+    pthread_mutex_unlock(&h->lock);
+    return known;
 }
 
 static void quiet(tg_comm *comm)
@@ -279,7 +306,7 @@ tg_status tg_host_open(const tg_transport *transport, const char *host_name_of_s
                        tg_comm **out)
 {
     static const tg_comm_ops ops = {begin,      wait_for, meet,  set_stall,  host_name, bytes_of,
-                                    traffic_of, quiet,    leave, close_host, is_lost};
+                                    traffic_of, quiet,    leave, close_host, is_lost,   record_of};
     tg_transport copy = *transport;
     const size_t size = (size_t)copy.size;
     tg_host *h = calloc(1, sizeof *h);

@@ -33,6 +33,9 @@ typedef struct tg_host_order {
     const void *mine;
     void *all;
     size_t meet_bytes;
+    tg_comm_ticket ticket;
+    int64_t queued_ns, begun_ns,
+        done_ns; /* the last two are the thread's until the ticket is done */
 } tg_host_order;
 
 typedef struct tg_host {

@@ -43,13 +43,21 @@ void tg_host_record_failure(tg_host *h, tg_status status)
 
 static void take_up(tg_host *h, tg_comm_ticket ticket)
 {
-    const tg_host_order *o = &h->orders[ticket % TG_HOST_QUEUE];
+    tg_host_order *o = &h->orders[ticket % TG_HOST_QUEUE];
     tg_host_exchange *x = tg_host_exchange_of(h, ticket);
     x->work = o->work;
     x->mine = o->mine;
     x->all = o->all;
     x->meet_bytes = o->meet_bytes;
     x->ticket = ticket;
+    o->begun_ns = tg_clock_ns();
+}
+
+static void note_done(tg_host *h, tg_comm_ticket ticket, bool done)
+{
+    tg_host_order *o = &h->orders[ticket % TG_HOST_QUEUE];
+    if (done && !o->done_ns)
+        o->done_ns = tg_clock_ns();
 }
 
 typedef struct progress {
@@ -77,6 +85,7 @@ static tg_status look(tg_host *h, tg_comm_ticket first, tg_comm_ticket next, pro
         traffic->sent_bytes += seen.sent_bytes;
         traffic->received_bytes += seen.received_bytes;
         *out_moved = *out_moved || seen.moved;
+        note_done(h, ticket, seen.done);
         in_order = in_order && seen.done;
         if (in_order) {
             *out_first = ticket + 1;
