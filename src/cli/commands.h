@@ -1,4 +1,4 @@
-/* commands.h - one constant for each command; its file has the same name. */
+/* commands.h - one constant for each command; its file has the same name, or the first word of it. */
 #ifndef TG_CLI_COMMANDS_H
 #define TG_CLI_COMMANDS_H
 
@@ -13,6 +13,8 @@ extern const tg_command tg_command_data_check;
 extern const tg_command tg_command_data_stats;
 extern const tg_command tg_command_data_synth;
 extern const tg_command tg_command_plan;
+extern const tg_command tg_command_tune_train;
+extern const tg_command tg_command_tune_distill;
 extern const tg_command tg_command_bench_train;
 extern const tg_command tg_command_bench_distill;
 extern const tg_command tg_command_bench_infer;

@@ -267,3 +267,10 @@ tg_status tg_train_settings_resolve(tg_train_settings *settings, const char *com
     train->cpu_cap = cpu_cap;
     return resolve_output(settings, command);
 }
+
+int tg_train_workers_beside(const void *options, int threads)
+{
+    tg_train_options copy = *(const tg_train_options *)options;
+    copy.threads = threads;
+    return tg_train_options_workers(&copy);
+}

@@ -6,7 +6,7 @@
  * tg_train_extra until tg_train_settings_resolve, which also sees to names and paths.
  *
  * A command's settings struct is (or begins with) a tg_train_settings, and its groups begin with
- * TG_TRAIN_GROUPS; distill adds TG_DISTILL_GROUP.
+ * TG_TRAIN_GROUPS, or TG_TRAIN_JOB_GROUPS where there is no run directory; distill adds TG_DISTILL_GROUP.
  */
 #ifndef TG_CLI_OPTIONS_TRAIN_H
 #define TG_CLI_OPTIONS_TRAIN_H
@@ -52,7 +52,7 @@ extern const tg_option tg_distill_option_table[TG_DISTILL_OPTION_COUNT];
 
 /* Rows of a tg_command's groups. The tables' offsets are those of tg_train_settings, but for the
  * shared ones, which are those of the part they fill. */
-#define TG_TRAIN_GROUPS                                                                            \
+#define TG_TRAIN_JOB_GROUPS                                                                        \
     {"Data", tg_data_option_table, TG_DATA_OPTION_COUNT, offsetof(tg_train_settings, train.data)}, \
         {"Model", tg_model_option_table, TG_MODEL_OPTION_COUNT,                                    \
          offsetof(tg_train_settings, train.model)},                                                \
@@ -60,8 +60,12 @@ extern const tg_option tg_distill_option_table[TG_DISTILL_OPTION_COUNT];
         {"Optimisation", tg_recipe_option_table, TG_RECIPE_OPTION_COUNT, 0},                       \
         {"Augmentation", tg_augment_option_table, TG_AUGMENT_OPTION_COUNT, 0},                     \
         {"Loader", tg_loader_option_table, TG_LOADER_OPTION_COUNT, 0},                             \
-        {"Ranks", tg_parallel_option_table, TG_PARALLEL_OPTION_COUNT,                              \
-         offsetof(tg_train_settings, parallel)},                                                   \
+    {                                                                                              \
+        "Ranks", tg_parallel_option_table, TG_PARALLEL_OPTION_COUNT,                               \
+            offsetof(tg_train_settings, parallel)                                                  \
+    }
+#define TG_TRAIN_GROUPS                                                                            \
+    TG_TRAIN_JOB_GROUPS,                                                                           \
     {                                                                                              \
         "Run", tg_output_option_table, TG_OUTPUT_OPTION_COUNT, 0                                   \
     }
@@ -69,6 +73,9 @@ extern const tg_option tg_distill_option_table[TG_DISTILL_OPTION_COUNT];
     {                                                                                              \
         "Distillation", tg_distill_option_table, TG_DISTILL_OPTION_COUNT, 0                        \
     }
+
+/* A tg_cores_workers (train/cores.h): loader threads beside so many compute threads; user: a tg_train_options. */
+int tg_train_workers_beside(const void *options, int threads);
 
 /* Completes settings->train: extra fields, threads and instruction set, and the run directory
  * (--output, else runs/COMMAND-TIME; --experiment is a folder below it). With a teacher the

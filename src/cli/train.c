@@ -345,13 +345,6 @@ static tg_status share_output(tg_comm *comm, tg_train_settings *s)
     return status;
 }
 
-static int workers_beside(const void *user, int threads)
-{
-    tg_train_options options = *(const tg_train_options *)user;
-    options.threads = threads;
-    return tg_train_options_workers(&options);
-}
-
 static tg_status run_ranks(const tg_invocation *invocation, tg_train_settings *settings)
 {
     tg_comm *comm;
@@ -366,7 +359,8 @@ static tg_status run_ranks(const tg_invocation *invocation, tg_train_settings *s
     if (status == TG_OK)
         status = share_output(comm, settings);
     if (status == TG_OK)
-        status = tg_rank_cores_open(invocation, comm, workers_beside, &settings->train, &cores);
+        status =
+            tg_rank_cores_open(invocation, comm, tg_train_workers_beside, &settings->train, &cores);
     if (status == TG_OK) {
         settings->train.threads = cores.threads;
         status = run_resolved(invocation, &settings->train, &cores);

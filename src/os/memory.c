@@ -38,6 +38,11 @@ uint64_t tg_memory_heap_bytes(void)
     return (uint64_t)info.uordblks + info.hblkhd;
 }
 
+void tg_memory_trim(void)
+{
+    (void)malloc_trim(0);
+}
+
 uint64_t tg_memory_total_bytes(void)
 {
     return field_kib("/proc/meminfo", "MemTotal:");

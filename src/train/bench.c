@@ -1,12 +1,11 @@
 #include "train/bench.h"
 
-#include "base/checked.h"
 #include "base/log.h"
-#include "base/rng.h"
-
+#include "base/median.h"
 #include "kern/traced.h"
 #include "os/clock.h"
 #include "os/memory.h"
+#include "train/pictures.h"
 #include "train/step.h"
 
 #include <math.h>
@@ -33,13 +32,13 @@ typedef struct bench {
     const tg_kern *kern;
     tg_dtype dtype;
     tg_network student, teacher;
-    tg_arena data, state, activations;
+    tg_arena state, activations;
     tg_optimizer optimizer;
     tg_ranks ranks;
     size_t optimizer_bytes;
     int stop; /* a rank's wish */
     tg_step step;
-    tg_batch batch;
+    tg_pictures pictures;
     double *seconds[PART_COUNT]; /* [steps] */
 } bench;
 
@@ -58,45 +57,12 @@ static size_t ranks_of(const bench *b)
     return has_ranks(b) ? (size_t)b->options->comm->size : 1;
 }
 
-/* Uniform in [-2,2), about what normalised pictures hold. */
-static float *random_images(bench *b, size_t count, uint64_t purpose)
-{
-    float *out = tg_arena_alloc(&b->data, count * sizeof *out);
-    tg_rng rng = tg_rng_init(1, (uint64_t)rank_of(b), purpose, TG_RNG_SYNTH);
-    for (size_t i = 0; i < count; i++)
-        out[i] = (float)tg_rng_u32(&rng) * 0x1p-30F - 2.0F;
-    return out;
-}
-
-static size_t image_floats(const tg_network *network)
-{
-    return 3 * network->info.config.img_h * network->info.config.img_w;
-}
-
 static tg_status make_batch(bench *b)
 {
-    const size_t B = b->options->batch_size, K = b->student.info.config.num_classes;
-    size_t per_image = image_floats(&b->student) + K, bytes;
-    if (b->teacher.vit)
-        per_image += image_floats(&b->teacher);
-    if (!tg_mul_size(B, per_image * sizeof(float) + sizeof(uint64_t) + sizeof(int32_t), &bytes) ||
-        !tg_add_size(bytes, 5 * TG_ALIGN, &bytes))
-        return tg_fail(TG_ERROR_USAGE, "a batch of %zu pictures does not fit into memory", B);
-    TG_TRY(tg_arena_init(&b->data, bytes, "pictures"));
-    b->batch = (tg_batch){.count = B};
-    b->batch.image = random_images(b, B * image_floats(&b->student), 0);
-    if (b->teacher.vit)
-        b->batch.teacher_image = random_images(b, B * image_floats(&b->teacher), 1);
-    b->batch.target = tg_arena_alloc(&b->data, B * K * sizeof(float));
-    b->batch.label = tg_arena_alloc(&b->data, B * sizeof(int32_t));
-    b->batch.sample_index = tg_arena_alloc(&b->data, B * sizeof(uint64_t));
-    for (size_t i = 0; i < B; i++) {
-        b->batch.label[i] = K ? (int32_t)(i % K) : -1;
-        b->batch.sample_index[i] = i;
-        if (K)
-            b->batch.target[i * K + i % K] = 1; /* the arena is zeroed */
-    }
-    return TG_OK;
+    return tg_pictures_open(&b->student.info.config,
+                            b->teacher.vit ? &b->teacher.info.config : NULL,
+                            b->student.info.config.num_classes, b->options->batch_size,
+                            (uint64_t)rank_of(b), &b->pictures);
 }
 
 /* Trained networks need classes; `network` is given DEFAULT_CLASSES where nothing says how many. */
@@ -201,7 +167,7 @@ static tg_status prepare(bench *b)
 static tg_status run_step(bench *b, tg_step_phases *out_phases)
 {
     if (b->options->kind == TG_BENCH_INFER) {
-        const tg_vit_input input = {.B = b->batch.count, .image = b->batch.image};
+        const tg_vit_input input = {.B = b->pictures.batch.count, .image = b->pictures.batch.image};
         tg_vit_output output;
         tg_arena_release(&b->activations, 0);
         *out_phases = (tg_step_phases){0};
@@ -209,7 +175,7 @@ static tg_status run_step(bench *b, tg_step_phases *out_phases)
     }
     tg_step_report report;
     int stop = b->options->stop ? b->options->stop(b->options->user) : 0;
-    TG_TRY(tg_step_micro(&b->step, &b->batch, 0, true));
+    TG_TRY(tg_step_micro(&b->step, &b->pictures.batch, 0, true));
     TG_TRY(tg_step_update(&b->step, 1e-4, stop, &report));
     b->stop = report.stop;
     *out_phases = report.phases;
@@ -290,19 +256,6 @@ free_trace:
     return status;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Sorts the values. */
-static double median(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, compare_doubles);
-    return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
-}
-
 static double flops_per_image(const bench *b)
 {
     double student = 2 * tg_vit_macs(&b->student.info.config);
@@ -321,16 +274,16 @@ static void summarise(bench *b, tg_bench_result *out)
     out->dtype = b->dtype;
     out->level = tg_stream_level(b->stream);
     out->threads = tg_stream_threads(b->stream);
-    out->step_s = median(b->seconds[PART_STEP], n);
+    out->step_s = tg_median(b->seconds[PART_STEP], n);
     out->step_min_s = b->seconds[PART_STEP][0];
     out->step_max_s = b->seconds[PART_STEP][n - 1];
-    out->teacher_s = b->teacher.vit ? median(b->seconds[PART_TEACHER], n) : NAN;
-    out->forward_s = trains ? median(b->seconds[PART_FORWARD], n) : out->step_s;
-    out->backward_s = trains ? median(b->seconds[PART_BACKWARD], n) : NAN;
-    out->reduce_s = has_ranks(b) ? median(b->seconds[PART_REDUCE], n) : NAN;
+    out->teacher_s = b->teacher.vit ? tg_median(b->seconds[PART_TEACHER], n) : NAN;
+    out->forward_s = trains ? tg_median(b->seconds[PART_FORWARD], n) : out->step_s;
+    out->backward_s = trains ? tg_median(b->seconds[PART_BACKWARD], n) : NAN;
+    out->reduce_s = has_ranks(b) ? tg_median(b->seconds[PART_REDUCE], n) : NAN;
     out->ranks = (int)ranks_of(b);
     out->optimizer_bytes = b->optimizer_bytes;
-    out->optimizer_s = trains ? median(b->seconds[PART_OPTIMIZER], n) : NAN;
+    out->optimizer_s = trains ? tg_median(b->seconds[PART_OPTIMIZER], n) : NAN;
     out->flops_per_image = flops_per_image(b);
     out->images_per_s = (double)(b->options->batch_size * ranks_of(b)) / out->step_s;
     out->flops_per_s = out->flops_per_image * out->images_per_s;
@@ -346,7 +299,7 @@ static void release(bench *b)
     tg_network_close(&b->student);
     tg_arena_done(&b->activations);
     tg_arena_done(&b->state);
-    tg_arena_done(&b->data);
+    tg_pictures_close(&b->pictures);
     for (int part = 0; part < PART_COUNT; part++) {
         free(b->seconds[part]);
         b->seconds[part] = NULL;

@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tg_status open_device(tg_job *job)
+tg_status tg_job_open_device(tg_job *job)
 {
     const tg_train_options *o = job->options;
+    job->comm = o->comm ? o->comm : tg_comm_self();
+    job->program_bytes = (double)tg_memory_rss_bytes();
     TG_TRY(tg_stream_open_cpu(o->threads, o->cpu_cap, &job->stream));
     job->kern = tg_kern_select(job->stream);
     job->dtype = TG_F32;
@@ -134,19 +136,23 @@ static void log_plan(const tg_job *job)
                                     "directory; to resume, each needs a copy");
 }
 
-tg_status tg_job_open(tg_job *job)
+tg_status tg_job_build(tg_job *job)
 {
-    job->comm = job->options->comm ? job->options->comm : tg_comm_self();
-    TG_TRY(tg_job_check_output(job));
-    job->program_bytes = (double)tg_memory_rss_bytes();
-    TG_TRY(open_device(job));
-    TG_TRY(tg_job_open_data(job));
     TG_TRY(tg_job_open_networks(job));
     TG_TRY(tg_job_open_ranks(job));
     TG_TRY(open_state(job));
     TG_TRY(tg_job_open_loader(job));
     TG_TRY(open_optimizer(job));
-    TG_TRY(open_step(job));
+    return open_step(job);
+}
+
+tg_status tg_job_open(tg_job *job)
+{
+    job->comm = job->options->comm ? job->options->comm : tg_comm_self();
+    TG_TRY(tg_job_check_output(job));
+    TG_TRY(tg_job_open_device(job));
+    TG_TRY(tg_job_open_data(job));
+    TG_TRY(tg_job_build(job));
     job->checkpoint_folder = tg_path_join(job->run_path, "checkpoints");
     if (!job->checkpoint_folder)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");

@@ -159,9 +159,11 @@ tg_status tg_job_open_loader(tg_job *job)
         .max_bad_share = o->data.max_bad_share,
     };
     TG_TRY(fill_augment(&o->augment, &loading.augment));
-    TG_TRY(tg_loader_open(&job->train, &loading, &job->loader));
     job->loading = loading;
     job->share = tg_loader_share(&loading);
+    if (job->train.count == 0)
+        return TG_OK;
+    TG_TRY(tg_loader_open(&job->train, &loading, &job->loader));
     int64_t batches = (int64_t)tg_loader_batches_per_epoch(job->loader);
     int64_t window = o->recipe.grad_accum_steps;
     job->steps_per_epoch = (batches + window - 1) / window;

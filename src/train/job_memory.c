@@ -17,8 +17,7 @@ enum { PHOTOS_LOOKED_AT = 8 };
 /* Rows below this share of the whole are left out of the table; run.json has them all. */
 #define SHOWN_SHARE 0.005
 
-/* Pixels of the largest of a few photos, spread over the list; those that cannot be read say nothing. */
-static double photo_px(const tg_dataset *data)
+double tg_job_photo_px(const tg_dataset *data)
 {
     const tg_decode_options decode = tg_decode_options_default();
     tg_photo_file file = {0};
@@ -46,7 +45,7 @@ static tg_status predict(const tg_job *job, tg_memory *out)
         .average = job->average != NULL,
         .loader = &job->loading,
         .photos = job->train.count,
-        .photo_px = photo_px(&job->train),
+        .photo_px = tg_job_photo_px(&job->train),
         .exchange = job->options->ranks,
         .program_bytes = job->program_bytes,
     };
@@ -115,7 +114,7 @@ static void merge(const holding *all, int ranks, tg_memory_report *out)
     }
 }
 
-static int ranks_on_this_machine(const tg_comm *comm)
+int tg_job_ranks_here(const tg_comm *comm)
 {
     int count = 1;
     for (int r = 0; r < comm->size; r++)
@@ -182,7 +181,7 @@ static void log_table(const tg_memory_report *r)
 
 tg_status tg_job_tell_memory(tg_job *job)
 {
-    const int sharers = tg_job_has_ranks(job) ? ranks_on_this_machine(job->comm) : 1;
+    const int sharers = tg_job_has_ranks(job) ? tg_job_ranks_here(job->comm) : 1;
     const double held = (double)tg_memory_rss_bytes();
     job->memory.available_bytes = tg_memory_available(sharers) + held;
     TG_TRY(tg_comm_agree(job->comm, "memory", predict(job, &job->predicted)));

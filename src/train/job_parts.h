@@ -1,4 +1,4 @@
-/* job_parts.h - the parts of a training job, built in order; for job*.c and loop.c only. */
+/* job_parts.h - the parts of a training job, built in order; for job*.c, loop.c and tune_*.c only. */
 #ifndef TG_TRAIN_JOB_PARTS_H
 #define TG_TRAIN_JOB_PARTS_H
 
@@ -77,6 +77,11 @@ typedef struct tg_job {
 tg_status tg_job_open(tg_job *job) TG_MUST_CHECK;
 void tg_job_close(tg_job *job);
 
+/* Its first parts: communicator, stream, type of activations; then, with the lists of photos there, networks,
+ * state, loader, optimizer and step. A list without photos (train/tune_bed.h) gets no loader. */
+tg_status tg_job_open_device(tg_job *job) TG_MUST_CHECK;
+tg_status tg_job_build(tg_job *job) TG_MUST_CHECK;
+
 /* Data sets under one class list (job_data.c). */
 tg_status tg_job_open_data(tg_job *job) TG_MUST_CHECK;
 /* Student, teacher, preprocessing, class names (job_networks.c). */
@@ -132,6 +137,11 @@ tg_status tg_job_follow_first(tg_job *job, const char *what, tg_status status, v
  * after a step, what it took at most. Every rank calls them. */
 tg_status tg_job_tell_memory(tg_job *job) TG_MUST_CHECK;
 tg_status tg_job_tell_peak(tg_job *job) TG_MUST_CHECK;
+
+/* Pixels of the largest of a few photos, spread over the list; those that cannot be read say nothing. */
+double tg_job_photo_px(const tg_dataset *data);
+/* How many of the ranks run on this one's machine. */
+int tg_job_ranks_here(const tg_comm *comm);
 
 /* Phases of all ranks (job_phases.c): ranks.jsonl, and who is slow. */
 tg_status tg_job_open_phases(tg_job *job, bool resumed) TG_MUST_CHECK;

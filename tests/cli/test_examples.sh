@@ -8,7 +8,7 @@ cd "$work" || exit 1
 mkdir bin && ln -s "$TAGINE" bin/tagine
 PATH=$work/bin:$PATH
 count=0
-for command in "data synth" train distill eval predict embed plan "data check" "data stats" "bench train" "bench distill" "bench infer" \
+for command in "data synth" train distill eval predict embed plan "tune train" "tune distill" "data check" "data stats" "bench train" "bench distill" "bench infer" \
     "bench loader" man completion; do
     # shellcheck disable=SC2086
     tagine $command --help | sed -n '/^Examples:/,/^$/s/^      \(tagine .*\)/\1/p' >examples
@@ -26,7 +26,7 @@ for command in "data synth" train distill eval predict embed plan "data check" "
         count=$((count + 1))
     done <examples
 done
-[ $count -ge 18 ] || { echo "FAILED: only $count examples"; exit 1; }
+[ $count -ge 21 ] || { echo "FAILED: only $count examples"; exit 1; }
 tagine man | grep -q '^\.SH MODELS' || { echo "FAILED: tagine.1 does not say what MODEL is"; exit 1; }
 if tagine man --help | grep -q -- --threads; then echo "FAILED: man has no use for --threads"; exit 1; fi
 exit 0
