@@ -5,7 +5,8 @@
 #   ./test.sh STAGE...        only these stages: release caps clang address thread fuzz
 #
 # The last line is 'N passed, N failed, N skipped' over all stages; the exit status is 0 when none
-# failed. Builds lie in build/ and are reused by the next run.
+# failed. Before it stand the last lines of each test that failed, once more: of a long log often only the end
+# is kept. Builds lie in build/ and are reused by the next run.
 set -eu
 cd "$(dirname "$0")"
 
@@ -13,6 +14,7 @@ stages=${*:-release caps clang address thread fuzz}
 jobs=$(nproc)
 results=build/test-results
 fuzz_seconds=10
+failed_lines=40 # of each test that failed, at the end
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -26,13 +28,41 @@ tests_of() {
     sed -n 's/.*<testcase name="\([^"]*\)".* status="\([^"]*\)".*/\2 \1/p' "$1"
 }
 
+# What the failed tests of a JUnit file said last.
+failures_of() {
+    awk -v label="$(basename "$1" .xml)" -v most="$failed_lines" '
+        function end_of_output(i) {
+            printf "\n-- %s: %s\n", label, name
+            for (i = count > most ? count - most : 0; i < count; i++) print line[i]
+            inside = 0
+        }
+        /<testcase / {
+            failed = / status="fail"/
+            name = $0
+            sub(/.*<testcase name="/, "", name)
+            sub(/".*/, "", name)
+        }
+        failed && sub(/.*<system-out>/, "") { inside = 1; count = 0 }
+        inside {
+            last = sub(/<\/system-out>.*/, "")
+            gsub(/&lt;/, "<"); gsub(/&gt;/, ">"); gsub(/&quot;/, "\""); gsub(/&amp;/, "\\&")
+            if (!last || $0 != "") line[count++] = $0
+            if (last) end_of_output()
+        }' "$1"
+}
+
+# build_errors PRESET LINES
+build_errors() {
+    grep -E -A 5 'error|FAILED' "$results/$1.log" | tail -n "$2"
+}
+
 # build PRESET: configures and builds; a failure counts as one failed test.
 build() {
     if cmake --preset "$1" >"$results/$1.log" 2>&1 &&
         cmake --build --preset "$1" -j "$jobs" -- -k 0 >>"$results/$1.log" 2>&1; then
         return 0
     fi
-    grep -E -A 5 'error|FAILED' "$results/$1.log" | tail -n 80
+    build_errors "$1" 80
     echo "fail $1: build" >>"$results/outcomes"
     return 1
 }
@@ -106,6 +136,7 @@ stage_fuzz() {
 
 scripts/install-dependencies.sh --test
 mkdir -p "$results"
+rm -f "$results"/*.xml
 : >"$results/outcomes"
 : >"$results/skipped"
 start=$(date +%s)
@@ -120,6 +151,13 @@ passed=$(grep -c '^run ' "$results/outcomes" || true)
 failed=$(grep -c '^fail ' "$results/outcomes" || true)
 not_run=$(grep -c -E '^(notrun|disabled) ' "$results/outcomes" || true)
 skipped=$((not_run + $(wc -l <"$results/skipped")))
+sed -n 's/^fail \(.*\): build$/\1/p' "$results/outcomes" | while read -r preset; do
+    printf '\n-- %s: build\n' "$preset"
+    build_errors "$preset" "$failed_lines"
+done
+for junit in "$results"/*.xml; do
+    [ ! -f "$junit" ] || failures_of "$junit"
+done
 say "$(($(date +%s) - start)) s"
 sed -n 's/^fail /failed: /p; s/^notrun /skipped: /p; s/^disabled /skipped: /p' "$results/outcomes"
 sed 's/^skip	/skipped: /' "$results/skipped"

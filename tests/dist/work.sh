@@ -58,7 +58,7 @@ work_rank='rank=$OMPI_COMM_WORLD_RANK ranks=$0
     "$TAGINE" train "$@" >out.$rank 2>err.$rank
     echo $? >status.$rank
     i=0
-    while [ $i -lt 100 ] && [ "$(cat status.* | wc -l)" -lt "$ranks" ]; do
+    while [ $i -lt 400 ] && [ "$(cat status.* | wc -l)" -lt "$ranks" ]; do
         i=$((i + 1))
         sleep 0.1
     done'
