@@ -43,18 +43,26 @@ static void override_preprocess(const tg_preprocess_choice *choice, const tg_vit
     }
 }
 
-static tg_status open_teacher(tg_job *job)
+tg_status tg_job_teacher_request(const tg_train_options *options, tg_dtype dtype,
+                                 tg_network_request *out)
 {
-    const char *path = job->options->distill.teacher;
-    if (!path)
-        return TG_OK;
+    const char *path = options->distill.teacher;
     if (!tg_network_is_path(path))
         return tg_fail(TG_ERROR_INPUT,
                        "--teacher %s: there is no such file or folder; a model folder with trained "
                        "weights is needed, a name alone has none",
                        path);
-    const tg_network_request request = {
-        .model = path, .shape = {.reg_tokens = -1, .num_classes = -1}, .dtype = job->dtype};
+    *out = (tg_network_request){
+        .model = path, .shape = {.reg_tokens = -1, .num_classes = -1}, .dtype = dtype};
+    return TG_OK;
+}
+
+static tg_status open_teacher(tg_job *job)
+{
+    tg_network_request request;
+    if (!job->options->distill.teacher)
+        return TG_OK;
+    TG_TRY(tg_job_teacher_request(job->options, job->dtype, &request));
     tg_status status = tg_network_open(&request, job->kern, job->stream, &job->teacher);
     if (status < 0)
         return tg_fail_prefix(status, "teacher");

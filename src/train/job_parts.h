@@ -84,6 +84,9 @@ tg_status tg_job_build(tg_job *job) TG_MUST_CHECK;
 
 /* Data sets under one class list (job_data.c). */
 tg_status tg_job_open_data(tg_job *job) TG_MUST_CHECK;
+/* What the network of --teacher (not NULL) is opened or described with; TG_ERROR_INPUT when it is no path. */
+tg_status tg_job_teacher_request(const tg_train_options *options, tg_dtype dtype,
+                                 tg_network_request *out) TG_MUST_CHECK;
 /* Student, teacher, preprocessing, class names (job_networks.c). */
 tg_status tg_job_open_networks(tg_job *job) TG_MUST_CHECK;
 /* The loader of the training split. */

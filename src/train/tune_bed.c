@@ -92,16 +92,10 @@ static tg_status look_at_machine(tg_tune_bed *bed)
 
 static tg_status read_teacher(tg_tune_bed *bed)
 {
-    const char *path = bed->options.distill.teacher;
-    if (!path)
+    tg_network_request request;
+    if (!bed->options.distill.teacher)
         return TG_OK;
-    if (!tg_network_is_path(path))
-        return tg_fail(TG_ERROR_INPUT,
-                       "--teacher %s: there is no such file or folder; a model folder with trained "
-                       "weights is needed, a name alone has none",
-                       path);
-    const tg_network_request request = {
-        .model = path, .shape = {.reg_tokens = -1, .num_classes = -1}, .dtype = bed->dtype};
+    TG_TRY(tg_job_teacher_request(&bed->options, bed->dtype, &request));
     tg_status status = tg_network_describe(&request, &bed->teacher);
     if (status < 0)
         return tg_fail_prefix(status, "teacher");
