@@ -259,6 +259,42 @@ static void test_faults(void **state)
     }
 }
 
+/* Rank 2 dies when all that rank 0 wants of it has come, and not all that rank 1 wants: then rank 0 waits for rank 1
+ * alone, which is well. */
+static tg_status die_between_two(tg_comm *comm, tg_test_world *world, void *user)
+{
+    (void)user;
+    plan p = {3000, TG_F32, 1};
+    int all[TG_TEST_RANKS], mine = 0;
+    TG_TRY(tg_comm_meet(comm, "before", &mine, sizeof mine, all));
+    if (comm->rank != 2)
+        return all_reduce(comm, world, &p);
+    tg_test_world_cut(world, 2, 1);
+    const tg_comm_work work = {TG_COMM_ALL_REDUCE, "values", new_data(comm, &p, 0), p.count,
+                               TG_F32};
+    tg_comm_ticket ticket;
+    TG_TRY(tg_comm_begin(comm, &work, &ticket));
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    tg_test_world_mute(world, 2);
+    return tg_comm_wait(comm, ticket);
+}
+
+static void test_dead_for_another(void **state)
+{
+    (void)state;
+    tg_status status[TG_TEST_RANKS];
+    char text[TG_TEST_RANKS][512];
+    tg_test_ranks_run(3, 2, die_between_two, NULL, status, text);
+    for (int r = 0; r < 2; r++) {
+        const char *named = strstr(text[r], "waiting for rank 2 on host2");
+        assert_int_equal(status[r], TG_ERROR_PEER);
+        if (!named)
+            print_error("rank %d: %s\n", r, text[r]);
+        assert_non_null(named);
+        assert_non_null(strstr(named, "no sign of life for"));
+    }
+}
+
 /* Slower than the look between messages, faster than the stall time: nothing fails. */
 static tg_status with_a_slow_rank(tg_comm *comm, tg_test_world *world, void *user)
 {
@@ -368,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_agree),
         cmocka_unit_test(test_agree_alone),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_dead_for_another),
         cmocka_unit_test(test_slow_rank),
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_records),

@@ -39,7 +39,7 @@ typedef struct slot {
 struct tg_test_world {
     pthread_mutex_t lock;
     letter *first, *last;
-    bool muted[TG_TEST_RANKS], broken[TG_TEST_RANKS];
+    bool muted[TG_TEST_RANKS], broken[TG_TEST_RANKS], cut[TG_TEST_RANKS][TG_TEST_RANKS];
     int64_t delay_ns[TG_TEST_RANKS];
     /* [from][to][tag]: how many there were; a receive gets the letter of its own number */
     uint32_t sends[TG_TEST_RANKS][TG_TEST_RANKS][TAGS],
@@ -75,6 +75,7 @@ static int send_letter(tg_transport *t, const void *data, size_t bytes, int peer
     s->sent = l;
     pthread_mutex_lock(&w->lock);
     l->lost = w->muted[t->rank] || w->muted[peer];
+    l->taken = w->cut[t->rank][peer];
     l->number = w->sends[t->rank][peer][tag]++;
     if (w->last)
         w->last->next = l;
@@ -214,6 +215,13 @@ void tg_test_world_mute(tg_test_world *world, int rank)
 {
     pthread_mutex_lock(&world->lock);
     world->muted[rank] = true;
+    pthread_mutex_unlock(&world->lock);
+}
+
+void tg_test_world_cut(tg_test_world *world, int from, int to)
+{
+    pthread_mutex_lock(&world->lock);
+    world->cut[from][to] = true;
     pthread_mutex_unlock(&world->lock);
 }
 

@@ -17,6 +17,8 @@ void tg_test_ranks_run(int size, double stall_s, tg_test_rank_body body, void *u
 
 /* From now on nothing goes to or from this rank. */
 void tg_test_world_mute(tg_test_world *world, int rank);
+/* From now on what one rank sends to another is lost, and the sender does not know; the other way it goes. */
+void tg_test_world_cut(tg_test_world *world, int from, int to);
 /* Messages from `rank` take at least so long. */
 void tg_test_world_delay(tg_test_world *world, int rank, int64_t delay_ns);
 /* Sends of `rank` fail from now on. */

@@ -91,10 +91,10 @@ tg_status tg_host_tell_alive(tg_host *h)
     return TG_OK;
 }
 
-int tg_host_find_silent(const tg_host *h, const tg_host_exchange *exchange, int64_t now)
+int tg_host_find_silent(const tg_host *h, int64_t now)
 {
     for (int r = 0; r < h->base.size; r++)
-        if (r != h->base.rank && tg_host_waits_for(exchange, r) &&
+        if (r != h->base.rank && !h->lines[r].ended &&
             now - h->lines[r].heard_ns >= h->silence_ns)
             return r;
     return -1;

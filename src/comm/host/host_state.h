@@ -78,12 +78,18 @@ void *tg_host_run(void *user);
 tg_status tg_host_listen(tg_host *h, int peer) TG_MUST_CHECK;
 /* Says that this rank is there, where it is time to. */
 tg_status tg_host_tell_alive(tg_host *h) TG_MUST_CHECK;
-/* Of those that `exchange` waits for, one that has given no sign of life for silence_ns; -1: none. */
-int tg_host_find_silent(const tg_host *h, const tg_host_exchange *exchange, int64_t now);
+/* A rank that has given no sign of life for silence_ns, whether this one waits for it or for others that do;
+ * -1: none. */
+int tg_host_find_silent(const tg_host *h, int64_t now);
 /* TG_ERROR_PEER when a peer left; busy (work stands still): also when one has ended its own. */
 tg_status tg_host_hear(tg_host *h, bool busy) TG_MUST_CHECK;
 /* Sends `said` to all and gives it a moment to go out; hear: waits for the others' ends, too. */
 void tg_host_farewell(tg_host *h, bool hear);
 void tg_host_sleep(int64_t ns);
+
+/* peers.c: records TG_ERROR_PEER: nothing has moved for `still_s` in `exchange`; names those of whom nothing was
+ * heard, then those whom it waits for. */
+tg_status tg_host_blame(const tg_host *h, const tg_host_exchange *exchange, int64_t now,
+                        double still_s);
 
 #endif

@@ -1,4 +1,4 @@
-#include "comm/host/peers.h"
+#include "comm/host/host_state.h"
 
 #include <stdio.h>
 
@@ -31,24 +31,40 @@ bool tg_host_waits_for(const tg_host_exchange *x, int peer)
     return outstanding(x, peer, true) || outstanding(x, peer, false);
 }
 
-tg_status tg_host_blame(const tg_host_exchange *x, const tg_transport *t, const tg_host_peer *peers,
-                        double still_s)
+/* Two signs of life or more are missing: reason to name a rank, though the wait may be for another one, which
+ * itself waits for this. */
+static bool is_quiet(const tg_host *h, int peer, int64_t now)
 {
-    enum { NAMED = 4 };
-    char what[160], who[NAMED * (TG_COMM_HOST_BYTES + 96)] = "";
+    return !h->lines[peer].ended && now - h->lines[peer].heard_ns >= h->silence_ns / 2;
+}
+
+/* "rank 2 on b (process 123, 4096 bytes to come, 0 not taken, no sign of life for 5.1 s)" */
+static void name_peer(const tg_host *h, const tg_host_exchange *x, int peer, int64_t now, char *out,
+                      size_t bytes)
+{
+    char sign[64] = "";
+    if (is_quiet(h, peer, now))
+        snprintf(sign, sizeof sign, ", no sign of life for %.1f s",
+                 (double)(now - h->lines[peer].heard_ns) * 1e-9);
+    snprintf(out, bytes, "rank %d on %s (process %lld, %zu bytes to come, %zu not taken%s)", peer,
+             h->peers[peer].host, (long long)h->peers[peer].process.pid,
+             outstanding(x, peer, true), outstanding(x, peer, false), sign);
+}
+
+tg_status tg_host_blame(const tg_host *h, const tg_host_exchange *x, int64_t now, double still_s)
+{
+    enum { NAMED = 4, NAME_BYTES = TG_COMM_HOST_BYTES + 160 };
+    char what[160], name[NAME_BYTES], who[NAMED * NAME_BYTES] = "";
     size_t at = 0, count = 0;
     describe(x, what, sizeof what);
-    for (int r = 0; r < t->size; r++) {
-        size_t owes = outstanding(x, r, true), keeps = outstanding(x, r, false);
-        if (r == t->rank || (!owes && !keeps))
-            continue;
-        if (count++ >= NAMED)
-            continue;
-        at += (size_t)snprintf(who + at, sizeof who - at,
-                               "%srank %d on %s (process %lld, %zu bytes to come, %zu not taken)",
-                               at ? ", " : "", r, peers[r].host, (long long)peers[r].process.pid,
-                               owes, keeps);
-    }
+    for (int pass = 0; pass < 2; pass++)
+        for (int r = 0; r < h->base.size; r++) {
+            const bool quiet = r != h->base.rank && is_quiet(h, r, now);
+            if ((pass == 0) != quiet || (!quiet && !tg_host_waits_for(x, r)) || count++ >= NAMED)
+                continue;
+            name_peer(h, x, r, now, name, sizeof name);
+            at += (size_t)snprintf(who + at, sizeof who - at, "%s%s", at ? ", " : "", name);
+        }
     return tg_fail(TG_ERROR_PEER,
                    "nothing has moved for %.1f s in %s; waiting for %s%s. A rank there is stopped, "
                    "dead, stuck or cut off. " RESUME,

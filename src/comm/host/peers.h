@@ -11,10 +11,6 @@ typedef struct tg_host_peer {
     tg_process process;
 } tg_host_peer;
 
-/* Records TG_ERROR_PEER: nothing has moved for `still_s` in `exchange`; names whom it waits for. */
-tg_status tg_host_blame(const tg_host_exchange *exchange, const tg_transport *transport,
-                        const tg_host_peer *peers, double still_s);
-
 /* Whether messages of a peer, or to it, are outstanding. */
 bool tg_host_waits_for(const tg_host_exchange *exchange, int peer);
 /* A peer that `exchange` waits for and whose process on this machine is gone; -1: none. */

@@ -106,8 +106,8 @@ static tg_status judge(tg_host *h, tg_comm_ticket first, progress *p, int64_t no
             return tg_host_report_dead(x, h->peers, dead);
     }
     if (now - p->moved_ns >= stall_ns ||
-        (now - p->moved_ns >= h->silence_ns && tg_host_find_silent(h, x, now) >= 0))
-        return tg_host_blame(x, &h->transport, h->peers, (double)(now - p->moved_ns) / NS_PER_S);
+        (now - p->moved_ns >= h->silence_ns && tg_host_find_silent(h, now) >= 0))
+        return tg_host_blame(h, x, now, (double)(now - p->moved_ns) / NS_PER_S);
     return TG_OK;
 }
 
