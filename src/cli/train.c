@@ -19,6 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* For the first rank to write why another one left. */
+#define FIRST_SPEAKS_S 2.0
+
 static const tg_command_group TRAIN_GROUP_LIST[] = {TG_TRAIN_GROUPS};
 static const tg_command_group DISTILL_GROUP_LIST[] = {TG_DISTILL_GROUP, TG_TRAIN_GROUPS};
 
@@ -70,6 +73,7 @@ typedef struct session {
     const tg_train_options *options;
     const tg_rank_cores *cores;
     bool opened, logging;
+    bool begun; /* the records in the folder are this run's; known to ranks other than the first */
     int rank;
 } session;
 
@@ -135,6 +139,12 @@ static tg_status begin_records(void *user)
     return tg_run_info_write(&s->dir, &s->info);
 }
 
+static tg_status note_beginning(void *user)
+{
+    ((session *)user)->begun = true;
+    return TG_OK;
+}
+
 /* run.json as it is known from here on; that it could not be written is no reason to stop. */
 static void keep_memory(void *user, const tg_memory_report *report)
 {
@@ -195,20 +205,47 @@ static tg_status open_sessions(const char *path, tg_comm *comm, session *s)
     return tg_comm_agree(comm, "logs", status);
 }
 
+/* Where the first rank cannot, one of the others writes how the run ended. Who does says it, too. */
+static void stand_in_for_first(session *s, tg_status status, const char *reason)
+{
+    char end[TG_CLOCK_ISO_BYTES];
+    tg_text lines = {0};
+    tg_run_log_last(&s->log, &lines);
+    tg_clock_iso(end);
+    tg_status written = tg_run_dir_add_failure(&s->dir, reason, tg_text_string(&lines));
+    if (written >= 0)
+        tg_console_settle(written == TG_OK);
+    if (written == TG_OK)
+        written = tg_run_info_complete(&s->dir, end, tg_status_exit_code(status), reason);
+    if (written < 0)
+        tg_log_own_warning("how the run ended was not written: %s", tg_error_message());
+    tg_text_done(&lines);
+}
+
+/* Tells the others what ended this rank, and stays until the first has written it, because a launcher may end
+ * all of them as soon as one is gone. */
+static void leave_first(session *s, tg_status status, const char *reason)
+{
+    char whose[TG_ERROR_BYTES + TG_COMM_HOST_BYTES + 32];
+    tg_comm *comm = s->options->comm;
+    char *failure = tg_run_dir_path(&s->dir, "failure");
+    tg_comm_leave(comm, reason);
+    snprintf(whose, sizeof whose, "rank %d on %s: %s", comm->rank, tg_comm_host(comm, comm->rank),
+             reason);
+    if (s->begun && !(failure && tg_file_await(failure, FIRST_SPEAKS_S)))
+        stand_in_for_first(s, status, whose);
+    free(failure);
+}
+
 /* The end of another rank than the first is in its log; where the first one is gone, it is the run's failure. */
 static void leave_word(session *s, tg_status status, const char *reason)
 {
-    tg_text lines = {0};
     tg_run_log_line(&s->log, status == TG_ERROR_STOPPED ? TG_LOG_INFO : TG_LOG_ERROR, reason);
-    tg_run_log_last(&s->log, &lines);
-    if (status == TG_ERROR_PEER && tg_comm_lost(s->options->comm, 0)) {
-        tg_status added = tg_run_dir_add_failure(&s->dir, reason, tg_text_string(&lines));
-        if (added < 0)
-            tg_log_own_warning("the reason was not written: %s", tg_error_message());
-        else
-            tg_console_settle(added == TG_OK); /* who wrote it says it */
-    }
-    tg_text_done(&lines);
+    if (status == TG_ERROR_PEER && tg_comm_lost(s->options->comm, 0))
+        stand_in_for_first(s, status, reason);
+    (void)tg_fail(status, "%s", reason);
+    if (status != TG_ERROR_PEER && status != TG_ERROR_STOPPED && !tg_comm_agreed(s->options->comm))
+        leave_first(s, status, reason);
 }
 
 /* How it ended: run.json, and `failure` when it failed. The job's own message stays recorded. */
@@ -314,7 +351,7 @@ static tg_status run_resolved(const tg_invocation *invocation, const tg_train_op
     tg_train_result result;
     const bool first = options->comm->rank == 0;
     const tg_train_watch watch = {.user = &s,
-                                  .opened = first ? begin_records : NULL,
+                                  .opened = first ? begin_records : note_beginning,
                                   .memory = first ? keep_memory : NULL,
                                   .step = first ? show_step : NULL,
                                   .evaluation = show_evaluation,

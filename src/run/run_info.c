@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/utsname.h>
 
 void tg_run_machine_read(int scheduler_cpus, tg_run_machine *out)
@@ -102,6 +103,19 @@ static void put_memory(tg_json_writer *w, const tg_run_memory *memory)
     tg_json_end_object(w);
 }
 
+/* The last members, alike while the job runs. */
+static void put_end(tg_json_writer *w, const tg_run_info *info)
+{
+    tg_json_put_string(w, "end", info->end);
+    if (info->end)
+        tg_json_put_int(w, "exit", info->exit_code);
+    else
+        tg_json_put_null(w, "exit");
+    tg_json_put_string(w, "failure", info->failure);
+    tg_json_end_object(w);
+    tg_text_append_char(w->text, '\n');
+}
+
 static void print_info(const tg_run_info *info, tg_text *text)
 {
     tg_json_writer w = tg_json_writer_init(text);
@@ -118,14 +132,7 @@ static void print_info(const tg_run_info *info, tg_text *text)
     put_each(&w, info);
     put_memory(&w, &info->memory);
     tg_json_put_string(&w, "start", info->start);
-    tg_json_put_string(&w, "end", info->end);
-    if (info->end)
-        tg_json_put_int(&w, "exit", info->exit_code);
-    else
-        tg_json_put_null(&w, "exit");
-    tg_json_put_string(&w, "failure", info->failure);
-    tg_json_end_object(&w);
-    tg_text_append_char(text, '\n');
+    put_end(&w, info);
 }
 
 tg_status tg_run_info_write(const tg_run_dir *dir, const tg_run_info *info)
@@ -138,6 +145,60 @@ tg_status tg_run_info_write(const tg_run_dir *dir, const tg_run_info *info)
         status = tg_fail(TG_ERROR_MACHINE, "%s: out of memory", dir->path);
     if (status == TG_OK)
         status = tg_file_write(path, text.data, text.length);
+    free(path);
+    tg_text_done(&text);
+    return status;
+}
+
+/* The last members of a run.json, without the brace before them. */
+static void print_end(const tg_run_info *info, tg_text *text)
+{
+    tg_text whole = {0};
+    tg_json_writer w = tg_json_writer_init(&whole);
+    tg_json_begin_object(&w, NULL);
+    put_end(&w, info);
+    if (whole.failed)
+        text->failed = true;
+    else
+        tg_text_append(text, whole.data + 1, whole.length - 1);
+    tg_text_done(&whole);
+}
+
+/* `bytes` with the end of a job in the place of that of one under way; TG_END where it has not the latter. */
+static tg_status replace_end(char *bytes, size_t length, const tg_run_info *info, tg_text *out)
+{
+    static const tg_run_info under_way = {0};
+    tg_text open_end = {0};
+    print_end(&under_way, &open_end);
+    const size_t n = open_end.length;
+    const bool open = !open_end.failed && length > n &&
+                      memcmp(bytes + length - n, tg_text_string(&open_end), n) == 0;
+    tg_text_done(&open_end);
+    if (!open)
+        return TG_END;
+    bytes[length - n] = '\0';
+    tg_text_append_string(out, bytes);
+    print_end(info, out);
+    return tg_text_check(out, "run.json");
+}
+
+tg_status tg_run_info_complete(const tg_run_dir *dir, const char *end, int exit_code,
+                               const char *failure)
+{
+    enum { MAX_BYTES = 16 << 20 };
+    const tg_run_info info = {.end = end, .exit_code = exit_code, .failure = failure};
+    tg_text text = {0};
+    char *path = tg_run_dir_path(dir, "run.json"), *bytes = NULL;
+    size_t length;
+    if (!path)
+        return tg_fail(TG_ERROR_MACHINE, "%s: out of memory", dir->path);
+    tg_status status =
+        tg_file_exists(path) ? tg_file_read(path, MAX_BYTES, &bytes, &length) : TG_END;
+    if (status == TG_OK)
+        status = replace_end(bytes, length, &info, &text);
+    if (status == TG_OK)
+        status = tg_file_write(path, tg_text_string(&text), text.length);
+    free(bytes);
     free(path);
     tg_text_done(&text);
     return status;

@@ -1,7 +1,7 @@
 /* run_info.h - run.json: what ran, where, with what, and how it ended.
  *
- * Written when the job starts (end, exit and failure null) and again when it ends; each time the
- * whole file, aside and renamed. Text fields are borrowed; NULL is written as null.
+ * Written when the job starts (end, exit and failure null) and again when it ends, by the first rank or, where
+ * that one cannot, another; each time the whole file, aside and renamed. Text fields are borrowed; NULL is written as null.
  * Errors TG_ERROR_MACHINE for the disk. Threads reentrant.
  */
 #ifndef TG_RUN_RUN_INFO_H
@@ -65,5 +65,9 @@ typedef struct tg_run_info {
 } tg_run_info;
 
 tg_status tg_run_info_write(const tg_run_dir *dir, const tg_run_info *info) TG_MUST_CHECK;
+/* For another rank, when the first is gone: how the job of an existing run.json ended. TG_END, and nothing is
+ * written, where there is none or it has its end. */
+tg_status tg_run_info_complete(const tg_run_dir *dir, const char *end, int exit_code,
+                               const char *failure) TG_MUST_CHECK;
 
 #endif

@@ -132,10 +132,10 @@ static tg_status share_tally(tg_comm *comm, tg_status status, tally *t)
     return status;
 }
 
-tg_status tg_evaluate(tg_vit *vit, tg_arena *arena, const tg_dataset *dataset,
-                      const tg_evaluate_options *options, tg_evaluation *out)
+/* This rank's share, with a loader of its own. */
+static tg_status score_share(tg_vit *vit, tg_arena *arena, const tg_dataset *dataset,
+                             const tg_evaluate_options *options, const tg_comm *comm, tally *t)
 {
-    tg_comm *comm = options->comm ? options->comm : tg_comm_self();
     tg_loader_options loading = {.batch_size = options->batch_size * (size_t)comm->size,
                                  .rank = comm->rank,
                                  .ranks = comm->size,
@@ -144,19 +144,27 @@ tg_status tg_evaluate(tg_vit *vit, tg_arena *arena, const tg_dataset *dataset,
                                  .preprocess = *options->preprocess,
                                  .strict = options->strict,
                                  .max_bad_share = 1};
-    if (dataset->count == 0)
-        return tg_fail(TG_ERROR_INPUT, "there is no photo to evaluate");
     tg_loader *loader;
     TG_TRY(tg_loader_open(dataset, &loading, &loader));
-    int64_t start = tg_clock_ns();
-    tally t = {0};
     tg_status status = tg_loader_start_epoch(loader, 0, 0);
     if (status == TG_OK)
-        status = score_all(vit, arena, loader, dataset->count, options, &t);
+        status = score_all(vit, arena, loader, dataset->count, options, t);
     tg_loader_stats stats;
     tg_loader_get_stats(loader, &stats);
     tg_loader_close(loader);
-    t.skipped = stats.skipped;
+    t->skipped = stats.skipped;
+    return status;
+}
+
+tg_status tg_evaluate(tg_vit *vit, tg_arena *arena, const tg_dataset *dataset,
+                      const tg_evaluate_options *options, tg_evaluation *out)
+{
+    tg_comm *comm = options->comm ? options->comm : tg_comm_self();
+    if (dataset->count == 0)
+        return tg_fail(TG_ERROR_INPUT, "there is no photo to evaluate");
+    int64_t start = tg_clock_ns();
+    tally t = {0};
+    tg_status status = score_share(vit, arena, dataset, options, comm, &t);
     TG_TRY(share_tally(comm, status, &t));
     if (t.stopped)
         return tg_fail(TG_ERROR_STOPPED, "stopped during evaluation");

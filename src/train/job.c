@@ -236,10 +236,13 @@ tg_status tg_job_evaluate(tg_job *job, const float *params, tg_evaluation *out)
     TG_TRY(tg_step_settle(&job->step));
     if (params == job->student.params)
         return evaluate(job, job->student.vit, preprocess, NULL, out);
-    tg_vit *vit; /* the average is scored by a network of its own: training's is not touched */
-    TG_TRY(tg_vit_new(&job->student.info.config, job->kern, job->stream, job->dtype, false, params,
-                      &vit));
-    tg_status status = tg_vit_refresh(vit);
+    tg_vit *vit =
+        NULL; /* the average is scored by a network of its own: training's is not touched */
+    tg_status status = tg_vit_new(&job->student.info.config, job->kern, job->stream, job->dtype,
+                                  false, params, &vit);
+    if (status == TG_OK)
+        status = tg_vit_refresh(vit);
+    status = tg_comm_agree(job->comm, "a network for the average", status);
     if (status == TG_OK)
         status = evaluate(job, vit, preprocess, NULL, out);
     tg_vit_free(vit);

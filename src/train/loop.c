@@ -325,6 +325,8 @@ static tg_status leave_stopped(tg_job *job)
 static tg_status leave_unscored(tg_job *job, tg_status status)
 {
     char reason[TG_ERROR_BYTES];
+    if (tg_job_has_ranks(job) && !tg_comm_agreed(job->comm))
+        return status; /* only this rank would come to save */
     snprintf(reason, sizeof reason, "%s", tg_error_message());
     if (save(job, NAN, false, true) < 0)
         tg_log_warning("the epoch was not saved either: %s", tg_error_message());

@@ -65,9 +65,9 @@ goes_on
 
 # A process that the kernel kills, as it does where memory runs out; its host is out of sight.
 find_process() {
-    for at in /proc/[0-9]*; do
-        [ "$(readlink "$at/exe" 2>/dev/null)" = "$program" ] &&
-            [ "$(readlink "$at/ns/net" 2>/dev/null)" = "$network" ] && victim=${at#/proc/} && return 0
+    for at in $(find /proc/[0-9]*/exe -maxdepth 0 -lname "$program" 2>/dev/null); do
+        victim=${at%/exe}
+        [ "$(readlink "$victim/ns/net" 2>/dev/null)" = "$network" ] && victim=${victim#/proc/} && return 0
     done
     return 1
 }

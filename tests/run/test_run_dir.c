@@ -136,6 +136,33 @@ static void run_json(void **state)
     tg_run_dir_close(&dir);
 }
 
+static void run_json_is_ended_by_another_rank(void **state)
+{
+    (void)state;
+    tg_run_dir dir;
+    char *open_bytes, *bytes;
+    size_t open_length, length;
+    assert_ok(tg_run_dir_open(path_of("ended"), &dir));
+    assert_int_equal(tg_run_info_complete(&dir, "now", 5, "rank 0 is gone"), TG_END);
+    assert_false(tg_file_exists(path_of("ended/run.json")));
+    tg_run_info info = {.command = "train", .version = "0.1.0", .ranks = 3, .start = "then"};
+    assert_ok(tg_run_info_write(&dir, &info));
+    assert_ok(tg_file_read(path_of("ended/run.json"), 1 << 20, &open_bytes, &open_length));
+    assert_ok(tg_run_info_complete(&dir, "now", 5, "rank 0 on \"a\" is gone"));
+    info.end = "now";
+    info.exit_code = 5;
+    info.failure = "rank 0 on \"a\" is gone";
+    assert_ok(tg_file_read(path_of("ended/run.json"), 1 << 20, &bytes, &length));
+    assert_ok(tg_run_info_write(&dir, &info)); /* as the first rank would have */
+    assert_file("ended/run.json", bytes);
+    assert_true(length > open_length);
+    assert_int_equal(tg_run_info_complete(&dir, "later", 1, NULL), TG_END);
+    assert_file("ended/run.json", bytes);
+    free(bytes);
+    free(open_bytes);
+    tg_run_dir_close(&dir);
+}
+
 static void log_keeps_the_last_lines(void **state)
 {
     (void)state;
@@ -169,6 +196,7 @@ int main(void)
         cmocka_unit_test(second_job_is_refused),
         cmocka_unit_test(cleans_what_killed_writers_left),
         cmocka_unit_test(run_json),
+        cmocka_unit_test(run_json_is_ended_by_another_rank),
         cmocka_unit_test(log_keeps_the_last_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,19 +2,11 @@
 # Training by many ranks, from the outside: the same losses as one rank's, whatever their number, stage and
 # changes between stops; a rank that is killed, stopped or asked to stop; ranks that are not alike.
 set -u
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-fail() { printf 'FAILED: %s\n' "$*"; cat out err 2>/dev/null; exit 1; }
-[ -z "${TAGINE_SANITIZE:-}" ] || { echo "skipped: MPI is not built for sanitizers"; exit 77; }
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-mpis=
-for mpi in openmpi mpich; do
-    [ -f "$(dirname "$TAGINE")/tagine-comm-$mpi.so" ] && command -v "mpirun.$mpi" >/dev/null && mpis="$mpis $mpi"
-done
-[ -n "$mpis" ] || { echo "skipped: no MPI is installed"; exit 77; }
+. "$TAGINE_SOURCE_DIR/tests/support/mpi.sh"
+mpi_begin
+mpi_need
 
-"$TAGINE" data synth --output photos --classes 4 --per-class 30 --img-size 32 --quiet >/dev/null || fail synth
+mpi_photos photos 30 32
 common="--data photos --img-size 32 --patch-size 8 --num-heads 2 --embed-dim 32 --depth 2 --warmup-epochs 0
     --lr 1e-3 --threads 1 --model-ema --mixup 0.2 --cutmix 0.5 --cpu-isa avx2 --quiet"
 
@@ -45,11 +37,9 @@ for mpi in $mpis; do
         close one "two-$mpi-$zero" || fail "$mpi: two ranks are not one"
     done
     [ "$(weights "two-$mpi-0")" = "$(weights "two-$mpi-1")" ] || fail "$mpi: in shares or not"
-    set -- $mpis
-    [ "$(weights "two-$1-0")" = "$(weights "two-$mpi-0")" ] || fail "$mpi: other bits than $1"
+    [ "$(weights "two-${mpis%% *}-0")" = "$(weights "two-$mpi-0")" ] || fail "$mpi: other bits than ${mpis%% *}"
 done
-set -- $mpis
-mpi=$1
+mpi=${mpis%% *}
 run "$mpi" 3 --epochs 3 --global-batch-size 12 --zero 1 --output three || fail "three ranks"
 close one three || fail "three ranks are not one"
 grep -q '"ranks": *3' three/run.json || fail "run.json does not tell the ranks"
@@ -64,26 +54,11 @@ for stage in "1 7 0" "2 13 1" "4 20 1" "3 24 0" "1 30 0"; do
 done
 close one chain || fail "the chain 1 2 4 3 1 is not the unbroken run"
 
-# The process of a rank of the job that writes to `long`.
-process_of() {
-    for at in /proc/[0-9]*; do
-        if [ "$(readlink "$at/exe" 2>/dev/null)" = "$(readlink -f "$TAGINE")" ] &&
-            tr '\0' '\n' <"$at/cmdline" 2>/dev/null | grep -qxF "$work/long" &&
-            tr '\0' '\n' <"$at/environ" 2>/dev/null | grep -Eqx "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1"; then
-            basename "$at"
-        fi
-    done
-}
 start_long() {
     rm -rf long
     run "$mpi" 3 --epochs 100000 --batch-size 4 --output "$work/long" --checkpoint-steps 20 \
         --eval-interval 100000 --stall-seconds 2 "$@" &
-    i=0
-    until [ -e long/checkpoints/last ]; do
-        i=$((i + 1))
-        [ $i -lt 300 ] || fail "no checkpoint in 30 s"
-        sleep 0.1
-    done
+    await 60 test -e long/checkpoints/last || fail "no checkpoint"
 }
 goes_on() {
     at=$(sed -n 's/.*"step":\([0-9]*\),.*/\1/p' long/metrics.jsonl | tail -n 1)
@@ -92,24 +67,23 @@ goes_on() {
 }
 
 start_long
-kill -9 "$(process_of 1)"
+kill -9 "$(rank_process long 1)"
 wait
 grep -q 'rank 1 on .* is gone' err || fail "killed: who and where"
 grep -q 'is gone' long/failure || fail "killed: no failure file"
 goes_on killed
 
 start_long --zero 1
-stopped=$(process_of 2)
+stopped=$(rank_process long 2)
 kill -STOP "$stopped"
-sleep 4
+await 30 grep -q '"exit": *5' long/run.json || fail "stopped: exit code 5"
 kill -CONT "$stopped" 2>/dev/null
 wait
 grep -q 'nothing has moved for .*rank 2 on' err || fail "stopped: who and where"
-grep -q '"exit": *5' long/run.json || fail "stopped: exit code 5"
 goes_on stopped
 
 start_long --zero 1
-kill -TERM "$(process_of 1)"
+kill -TERM "$(rank_process long 1)"
 wait
 grep -q 'stopped on request' err || fail "asked to stop"
 grep -q '"exit": *143' long/run.json || fail "asked to stop: exit code"

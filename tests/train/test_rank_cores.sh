@@ -2,12 +2,8 @@
 # Cores among the ranks of one machine as launchers really start them, and promises of launchers that do
 # not come true.
 set -u
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-fail() { printf 'FAILED: %s\n' "$*"; cat out err 2>/dev/null; exit 1; }
-[ -z "${TAGINE_SANITIZE:-}" ] || { echo "skipped: MPI is not built for sanitizers"; exit 77; }
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+. "$TAGINE_SOURCE_DIR/tests/support/mpi.sh"
+mpi_begin
 
 # Alone, among processes that a scheduler started: refused. A batch script of a job with tasks: one process.
 small="--img-size 32 --patch-size 8 --num-heads 2 --embed-dim 32 --depth 1 --batch-size 4 --steps 1 --warmup 0 --json"
@@ -31,10 +27,6 @@ SLURM_NTASKS=4 SLURM_PROCID=0 "$TAGINE" bench train $small >out 2>err || fail "a
 # shellcheck disable=SC2086
 SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 "$TAGINE" bench train $small >out 2>err || fail "srun of one task"
 
-mpis=
-for mpi in openmpi mpich; do
-    [ -f "$(dirname "$TAGINE")/tagine-comm-$mpi.so" ] && command -v "mpirun.$mpi" >/dev/null && mpis="$mpis $mpi"
-done
 [ -n "$mpis" ] || { echo "left out: no MPI is installed"; exit 0; }
 
 # Promised more ranks than MPI finds: each would train for itself.
@@ -53,7 +45,7 @@ alone mpich PMI_RANK=0 PMI_SIZE=3
 
 cores=$(nproc)
 [ "$cores" -ge 2 ] || { echo "left out: one core cannot be divided"; exit 0; }
-"$TAGINE" data synth --output photos --classes 2 --per-class 8 --img-size 32 --quiet >/dev/null || fail synth
+mpi_photos photos 4 32
 # train MPI RANKS BINDING OPTIONS...
 train() {
     mpi=$1 ranks=$2 binding=$3

@@ -2,19 +2,11 @@
 # Checkpoints that ranks write together, from the outside: the same bytes in shares or not, with one file system or
 # several; a rank that is killed while all write, a disk that is full for one of them, a folder that none can write.
 set -u
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-fail() { printf 'FAILED: %s\n' "$*"; cat out err 2>/dev/null; exit 1; }
-[ -z "${TAGINE_SANITIZE:-}" ] || { echo "skipped: MPI is not built for sanitizers"; exit 77; }
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-mpi=
-for m in mpich openmpi; do
-    [ -f "$(dirname "$TAGINE")/tagine-comm-$m.so" ] && command -v "mpirun.$m" >/dev/null && mpi=mpirun.$m
-done
-[ -n "$mpi" ] || { echo "skipped: no MPI is installed"; exit 77; }
-
-"$TAGINE" data synth --output photos --classes 4 --per-class 12 --img-size 32 --quiet >/dev/null || fail synth
+. "$TAGINE_SOURCE_DIR/tests/support/mpi.sh"
+mpi_begin
+mpi_need
+mpi=mpirun.$mpi
+mpi_photos photos 12 32
 # 2.7 million weights: a state of 43 MB
 common="--data $work/photos --img-size 32 --patch-size 8 --num-heads 3 --embed-dim 192 --depth 6 --warmup-epochs 0
     --lr 1e-3 --threads 1 --workers 0 --model-ema --cpu-isa avx2 --quiet --comm mpi --batch-size 2 --val-split none
@@ -67,27 +59,12 @@ printf x | dd of=damaged/checkpoints/last/state.safetensors bs=1 seek=9999999 co
 run 2 --epochs 3 --global-batch-size 6 --output damaged --resume damaged/checkpoints/last && fail "damage passed"
 grep -q 'content differs from its manifest' err || fail "damage: why"
 
-# The process of a rank of the job that writes to `long`.
-process_of() {
-    for at in /proc/[0-9]*; do
-        if [ "$(readlink "$at/exe" 2>/dev/null)" = "$(readlink -f "$TAGINE")" ] &&
-            tr '\0' '\n' <"$at/cmdline" 2>/dev/null | grep -qxF "$work/long" &&
-            tr '\0' '\n' <"$at/environ" 2>/dev/null | grep -Eqx "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1"; then
-            basename "$at"
-        fi
-    done
-}
 # Killed while a checkpoint is written: the one before is whole, half of one is nowhere.
 for victim in 1 0; do
     rm -rf long
     run 2 --epochs 100000 --zero 1 --output "$work/long" --checkpoint-steps 2 --checkpoint-hist 2 &
-    i=0
-    until [ -e long/checkpoints/last ]; do
-        i=$((i + 1))
-        [ $i -lt 300 ] || fail "no checkpoint in 30 s"
-        sleep 0.1
-    done
-    process=$(process_of $victim)
+    await 60 test -e long/checkpoints/last || fail "no checkpoint"
+    process=$(rank_process long $victim)
     [ -n "$process" ] || fail "rank $victim is not found"
     # stopped first: the others cannot end the save without it, so that it surely dies in the middle of one
     i=0

@@ -50,6 +50,9 @@ tg_status tg_host_hear(tg_host *h, bool busy)
             continue;
         }
         line->ended = true;
+        if (line->heard.reason[0] == TG_HOST_SEEN[0])
+            return tg_fail(TG_ERROR_PEER, "%s (seen by rank %d on %s)", line->heard.reason + 1, r,
+                           h->peers[r].host);
         if (line->heard.reason[0])
             return tg_fail(TG_ERROR_PEER, "rank %d on %s left: %s", r, h->peers[r].host,
                            line->heard.reason);
@@ -91,11 +94,16 @@ tg_status tg_host_tell_alive(tg_host *h)
     return TG_OK;
 }
 
+bool tg_host_is_quiet(const tg_host *h, int peer, int64_t now)
+{
+    return peer != h->base.rank && !h->lines[peer].ended &&
+           now - h->lines[peer].heard_ns >= h->silence_ns * 2 / SIGNS_IN_SILENCE;
+}
+
 int tg_host_find_silent(const tg_host *h, int64_t now)
 {
     for (int r = 0; r < h->base.size; r++)
-        if (r != h->base.rank && !h->lines[r].ended &&
-            now - h->lines[r].heard_ns >= h->silence_ns)
+        if (r != h->base.rank && !h->lines[r].ended && now - h->lines[r].heard_ns >= h->silence_ns)
             return r;
     return -1;
 }
@@ -116,9 +124,9 @@ static bool has_ended(tg_host *h, int peer)
 static void say_last_word(tg_host *h)
 {
     for (int r = 0; r < h->base.size; r++)
-        h->lines[r].sending =
-            r != h->base.rank && h->transport.send(&h->transport, &h->said, sizeof h->said, r,
-                                                   CONTROL_TAG, &h->lines[r].out) == 0;
+        h->lines[r].sending = r != h->base.rank && !h->lines[r].lost &&
+                              h->transport.send(&h->transport, &h->said, sizeof h->said, r,
+                                                CONTROL_TAG, &h->lines[r].out) == 0;
 }
 
 void tg_host_farewell(tg_host *h, bool hear)
@@ -127,7 +135,7 @@ void tg_host_farewell(tg_host *h, bool hear)
     for (bool said = false; tg_clock_ns() < end; tg_host_sleep(LOOK_NS)) {
         bool out = true, heard = true;
         for (int r = 0; r < h->base.size; r++) {
-            if (r == h->base.rank)
+            if (r == h->base.rank || h->lines[r].lost)
                 continue;
             out = is_sent(h, &h->lines[r]) && out;
             heard = (!hear || has_ended(h, r)) && heard;

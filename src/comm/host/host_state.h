@@ -11,9 +11,11 @@ enum {
     TG_HOST_CONTROL_BYTES = 1024,
 };
 
-/* What a rank says outside of collectives: why it leaves; "", an orderly end; or TG_HOST_ALIVE, that it
- * is there, which its thread says in time even while the rank computes or writes for long. */
+/* What a rank says outside of collectives: why it leaves; "", an orderly end; TG_HOST_ALIVE, that it
+ * is there, which its thread says in time even while the rank computes or writes for long; or, behind
+ * TG_HOST_SEEN, which failure of another one it has seen: who waits for this one alone would blame it. */
 #define TG_HOST_ALIVE "\001"
+#define TG_HOST_SEEN "\002"
 typedef struct tg_host_control {
     char reason[TG_HOST_CONTROL_BYTES];
 } tg_host_control;
@@ -78,12 +80,14 @@ void *tg_host_run(void *user);
 tg_status tg_host_listen(tg_host *h, int peer) TG_MUST_CHECK;
 /* Says that this rank is there, where it is time to. */
 tg_status tg_host_tell_alive(tg_host *h) TG_MUST_CHECK;
+/* Whether a rank has missed two signs of life or more. */
+bool tg_host_is_quiet(const tg_host *h, int peer, int64_t now);
 /* A rank that has given no sign of life for silence_ns, whether this one waits for it or for others that do;
  * -1: none. */
 int tg_host_find_silent(const tg_host *h, int64_t now);
 /* TG_ERROR_PEER when a peer left; busy (work stands still): also when one has ended its own. */
 tg_status tg_host_hear(tg_host *h, bool busy) TG_MUST_CHECK;
-/* Sends `said` to all and gives it a moment to go out; hear: waits for the others' ends, too. */
+/* Sends `said` to all that are not lost and gives it a moment to go out; hear: waits for the others' ends, too. */
 void tg_host_farewell(tg_host *h, bool hear);
 void tg_host_sleep(int64_t ns);
 

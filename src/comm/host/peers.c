@@ -31,26 +31,20 @@ bool tg_host_waits_for(const tg_host_exchange *x, int peer)
     return outstanding(x, peer, true) || outstanding(x, peer, false);
 }
 
-/* Two signs of life or more are missing: reason to name a rank, though the wait may be for another one, which
- * itself waits for this. */
-static bool is_quiet(const tg_host *h, int peer, int64_t now)
-{
-    return !h->lines[peer].ended && now - h->lines[peer].heard_ns >= h->silence_ns / 2;
-}
-
 /* "rank 2 on b (process 123, 4096 bytes to come, 0 not taken, no sign of life for 5.1 s)" */
 static void name_peer(const tg_host *h, const tg_host_exchange *x, int peer, int64_t now, char *out,
                       size_t bytes)
 {
     char sign[64] = "";
-    if (is_quiet(h, peer, now))
+    if (tg_host_is_quiet(h, peer, now))
         snprintf(sign, sizeof sign, ", no sign of life for %.1f s",
                  (double)(now - h->lines[peer].heard_ns) * 1e-9);
     snprintf(out, bytes, "rank %d on %s (process %lld, %zu bytes to come, %zu not taken%s)", peer,
-             h->peers[peer].host, (long long)h->peers[peer].process.pid,
-             outstanding(x, peer, true), outstanding(x, peer, false), sign);
+             h->peers[peer].host, (long long)h->peers[peer].process.pid, outstanding(x, peer, true),
+             outstanding(x, peer, false), sign);
 }
 
+/* A quiet one is named though the wait may be for another, which itself waits for it. */
 tg_status tg_host_blame(const tg_host *h, const tg_host_exchange *x, int64_t now, double still_s)
 {
     enum { NAMED = 4, NAME_BYTES = TG_COMM_HOST_BYTES + 160 };
@@ -59,7 +53,7 @@ tg_status tg_host_blame(const tg_host *h, const tg_host_exchange *x, int64_t now
     describe(x, what, sizeof what);
     for (int pass = 0; pass < 2; pass++)
         for (int r = 0; r < h->base.size; r++) {
-            const bool quiet = r != h->base.rank && is_quiet(h, r, now);
+            const bool quiet = tg_host_is_quiet(h, r, now);
             if ((pass == 0) != quiet || (!quiet && !tg_host_waits_for(x, r)) || count++ >= NAMED)
                 continue;
             name_peer(h, x, r, now, name, sizeof name);

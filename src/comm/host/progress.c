@@ -25,7 +25,7 @@ static void note_lost(tg_host *h)
     for (int r = 0; r < h->base.size; r++) {
         tg_host_line *line = &h->lines[r];
         line->lost = r != h->base.rank && !line->ended &&
-                     (now - line->heard_ns >= h->silence_ns ||
+                     (tg_host_is_quiet(h, r, now) ||
                       !tg_process_alive(&h->peers[h->base.rank].process, &h->peers[r].process));
     }
 }
@@ -63,6 +63,7 @@ static void note_done(tg_host *h, tg_comm_ticket ticket, bool done)
 typedef struct progress {
     int64_t looked_ns, moved_ns, heard_ns, checked_ns, sleep_ns;
     tg_comm_ticket begun; /* tickets below have been posted */
+    bool told;            /* of the failure, by another rank */
 } progress;
 
 /* One look at everything under way, [first, next) as the thread knows them. */
@@ -194,18 +195,31 @@ static bool round_of(tg_host *h, progress *p)
     if (status == TG_OK && now - p->heard_ns >= CONTROL_LOOK_NS) {
         p->heard_ns = now;
         status = tg_host_hear(h, done < v.next && now - p->moved_ns >= LIVENESS_NS);
+        p->told = status < 0;
         if (status == TG_OK)
             status = tg_host_tell_alive(h);
     }
     if (status == TG_OK && done < v.next && !moved)
         status = judge(h, done, p, now, v.stall_ns);
-    if (status == TG_ERROR_PEER) /* others may have seen it first, said so, and be gone as well */
-        status = tg_host_hear(h, false) < 0 ? TG_ERROR_PEER : status;
+    if (status == TG_ERROR_PEER &&
+        !p->told) /* others may have seen it first, and be gone as well */
+        p->told = tg_host_hear(h, false) < 0;
     publish(h, &traffic, done, status);
     if (status < 0)
         return false;
     rest(&v, moved, p);
     return true;
+}
+
+/* A failure of this rank's own, or one that it has seen. */
+static void tell_failure(tg_host *h)
+{
+    const char *mark = h->status == TG_ERROR_PEER ? TG_HOST_SEEN : "";
+    const size_t begin = strlen(mark);
+    memset(&h->said, 0, sizeof h->said);
+    memcpy(h->said.reason, mark, begin);
+    memcpy(h->said.reason + begin, h->error, strnlen(h->error, sizeof h->said.reason - 1 - begin));
+    tg_host_farewell(h, false);
 }
 
 void *tg_host_run(void *user)
@@ -227,5 +241,7 @@ void *tg_host_run(void *user)
         tg_host_farewell(h, false);
     else if (!failed)
         tg_host_farewell(h, true);
+    else if (!p.told)
+        tell_failure(h);
     return NULL;
 }
