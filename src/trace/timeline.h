@@ -1,0 +1,51 @@
+/* timeline.h - what happened when, as a file that Perfetto and chrome://tracing open.
+ *
+ * Format   Chrome's trace events (JSON, gzip): complete events ("ph":"X") on rows of one process, which is a rank;
+ *          its number is the pid, rows are threads. Times are microseconds of a clock that all ranks of a job
+ *          share: offset_ns is added to this rank's own.
+ * Rules    events of one row nest: two of them are apart, or one holds the other. The caller sees to it.
+ * Memory   the file is kept compressed (heap) until it is written; beyond budget_bytes events are counted and
+ *          left out, and the file says how many.
+ * Errors   TG_ERROR_MACHINE, from open and write; events that find no memory are told by write.
+ * Threads  one at a time.
+ */
+#ifndef TG_TRACE_TIMELINE_H
+#define TG_TRACE_TIMELINE_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tg_timeline tg_timeline;
+
+typedef struct tg_timeline_head {
+    int rank, ranks;
+    const char *host;
+    int64_t offset_ns,
+        offset_error_ns; /* of the common clock: what is added, and how far it may be off */
+    size_t budget_bytes;
+} tg_timeline_head;
+
+typedef struct tg_timeline_argument {
+    const char *name;
+    double value;
+} tg_timeline_argument;
+
+typedef struct tg_timeline_event {
+    const char *name, *category;
+    int64_t begin_ns, end_ns; /* tg_clock_ns */
+    const tg_timeline_argument *arguments;
+    size_t argument_count;
+} tg_timeline_event;
+
+tg_status tg_timeline_open(const tg_timeline_head *head, tg_timeline **out) TG_MUST_CHECK;
+/* NULL is allowed. */
+void tg_timeline_free(tg_timeline *timeline);
+/* Names a row; rows are shown in the order of their numbers. */
+void tg_timeline_name_row(tg_timeline *timeline, int row, const char *name);
+void tg_timeline_add(tg_timeline *timeline, int row, const tg_timeline_event *event);
+/* Ends the document and writes it; nothing may be added after. */
+tg_status tg_timeline_write(tg_timeline *timeline, const char *path) TG_MUST_CHECK;
+
+#endif
