@@ -20,6 +20,7 @@ typedef struct bench_settings {
     int64_t batch_size, steps, warmup;
     int amp_dtype;
     bool profile;
+    const char *trace;
 } bench_settings;
 
 #define AT(field) offsetof(bench_settings, field)
@@ -56,6 +57,12 @@ typedef struct bench_settings {
          .choices = tg_amp_dtype_names,                                                            \
          .metavar = "TYPE",                                                                        \
          .help = "type of activations and products"},                                              \
+        {.name = "trace",                                                                          \
+         .type = TG_OPTION_STRING,                                                                 \
+         .offset = AT(trace),                                                                      \
+         .metavar = "DIR",                                                                         \
+         .help = "write timelines of the timed steps, for Perfetto, to DIR/rank-N.json.gz",        \
+         .flags = TG_OPTION_FOLDER},                                                               \
     {                                                                                              \
         .name = "profile", .type = TG_OPTION_BOOL, .offset = AT(profile), .initial = "false",      \
         .help = "then run as many steps again with every operation timed, and list them"           \
@@ -94,6 +101,19 @@ static const char *dtype_name(tg_dtype dtype)
     return dtype == TG_BF16 ? "bfloat16" : "float32";
 }
 
+static void put_exchange(tg_json_writer *w, const tg_bench_result *r)
+{
+    const tg_overlap *o = &r->overlap;
+    if (!o->buckets)
+        return;
+    tg_json_put_uint(w, "buckets", o->buckets);
+    tg_json_put_double(w, "exchange_s", o->exchange_s);
+    tg_json_put_double(w, "exchange_hidden_s", o->hidden_s);
+    tg_json_put_double(w, "first_bucket_before_end_s", o->before_end_s);
+    tg_json_put_double(w, "last_bucket_behind_s", o->behind_s);
+    tg_json_put_double(w, "exchange_cpu_s", r->exchange_cpu_s);
+}
+
 static void print_json(const bench_settings *s, const char *teacher, const tg_bench_result *r,
                        tg_text *out)
 {
@@ -126,6 +146,7 @@ static void print_json(const bench_settings *s, const char *teacher, const tg_be
     tg_json_put_double(&w, "reduce_s", r->reduce_s);
     tg_json_put_double(&w, "optimizer_s", r->optimizer_s);
     tg_json_put_int(&w, "ranks", r->ranks);
+    put_exchange(&w, r);
     tg_json_put_uint(&w, "optimizer_bytes", r->optimizer_bytes);
     tg_bench_profile_put(&w, &r->profile, r->peak.flops_per_s);
     tg_json_end_object(&w);
@@ -137,6 +158,24 @@ static void print_part(const char *name, double seconds, double whole, tg_text *
     if (!isnan(seconds))
         tg_text_append_format(out, "    %-12s%10.2f ms  %5.1f %%\n", name, 1e3 * seconds,
                               100 * seconds / whole);
+}
+
+/* How much of the exchange backward hid, and the last step as a picture. */
+static void print_exchange(const tg_bench_result *r, tg_text *out)
+{
+    const tg_overlap *o = &r->overlap;
+    if (!o->buckets)
+        return;
+    tg_text_append_format(out,
+                          "\n  exchange      %10.2f ms of a step, %zu bucket%s, %.1f %% of it "
+                          "inside backward\n"
+                          "  first out     %10.2f ms before backward ends\n"
+                          "  last back     %10.2f ms after it\n"
+                          "  its thread    %10.2f ms of a core a step, %.1f %% of one\n\n%s",
+                          1e3 * o->exchange_s, o->buckets, o->buckets == 1 ? "" : "s",
+                          o->exchange_s > 0 ? 100 * o->hidden_s / o->exchange_s : 0.0,
+                          1e3 * o->before_end_s, 1e3 * o->behind_s, 1e3 * r->exchange_cpu_s,
+                          100 * r->exchange_cpu_s / r->step_s, tg_text_string(&r->picture));
 }
 
 static void print_text(const bench_settings *s, const char *teacher, const tg_bench_result *r,
@@ -168,6 +207,7 @@ static void print_text(const bench_settings *s, const char *teacher, const tg_be
                           1e-9 * r->peak.flops_per_s, 1e-9 * r->peak.fastest_flops_per_s,
                           100 * r->flops_per_s / r->peak.flops_per_s,
                           (double)r->peak_rss_bytes / 0x1p20);
+    print_exchange(r, out);
     tg_bench_profile_append(out, &r->profile, r->peak.flops_per_s);
 }
 
@@ -202,16 +242,20 @@ static tg_status run_rank(const tg_invocation *invocation, tg_bench_kind kind, t
                                       .comm = comm,
                                       .ranks = tg_parallel_ranks(&s->parallel),
                                       .profile = s->profile,
+                                      .trace = s->trace,
                                       .progress = first ? show_progress : NULL,
                                       .stop = wants_stop};
     tg_bench_result result;
     tg_text text = {0};
+    tg_status status = TG_OK;
     TG_TRY(tg_bench_run(&options, &result));
     tg_console_progress_end();
     if (!first)
-        return TG_OK;
+        goto free_all;
     (invocation->common->json ? print_json : print_text)(s, teacher, &result, &text);
-    tg_status status = tg_console_print(&text);
+    status = tg_console_print(&text);
+free_all:
+    tg_text_done(&result.picture);
     tg_text_done(&text);
     return status;
 }
@@ -266,7 +310,11 @@ static tg_status run_infer(const tg_invocation *invocation)
     "a "                                                                                           \
     "read or write), and\nin 'other' what lies between the operations; the rows add up to the "    \
     "step. "                                                                                       \
-    "With --json in\n\"operations\"."
+    "With --json in\n\"operations\"."                                                              \
+    "\n\nWith several ranks (--comm mpi), how much of the exchange of gradients lay inside "       \
+    "backward, what the\nthread that moves messages took of a core, and a picture of the last "    \
+    "step. "                                                                                       \
+    "--trace writes each rank's\ntimelines."
 
 static const tg_command_note TRAIN_EXAMPLES[] = {
     {"tagine bench train --batch-size 4 --steps 3 --amp-dtype bfloat16",

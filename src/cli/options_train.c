@@ -1,5 +1,6 @@
 #include "cli/options_train.h"
 
+#include "base/number.h"
 #include "os/clock.h"
 
 #include <math.h>
@@ -171,6 +172,8 @@ const tg_option tg_output_option_table[TG_OUTPUT_OPTION_COUNT] = {
           "epochs between evaluations; 0: only at the end"),
     WHOLE("steps", train.output.max_steps, "0", 0, 1e12, "N",
           "stop after so many steps, the schedule as it is; 0: no limit"),
+    TEXT("trace-steps", extra.trace_steps, NULL, "FIRST-LAST",
+         "keep timelines of these steps, for Perfetto, in trace/ of the run directory", 0),
 };
 
 const tg_option tg_distill_option_table[TG_DISTILL_OPTION_COUNT] = {
@@ -244,6 +247,23 @@ static tg_status resolve_output(tg_train_settings *s, const char *command)
     return TG_OK;
 }
 
+/* "3-5" or "4" */
+static tg_status resolve_trace(tg_train_settings *s)
+{
+    const char *text = s->extra.trace_steps;
+    int64_t first, last;
+    if (!text)
+        return TG_OK;
+    const size_t n = strcspn(text, "-");
+    const char *end = text[n] ? text + n + 1 : text;
+    if (!tg_number_parse_i64(text, n, &first) || !tg_number_parse_i64(end, strlen(end), &last) ||
+        first < 1 || last < first)
+        return tg_fail(TG_ERROR_USAGE, "--trace-steps %s: two numbers of steps, as in 10-12", text);
+    s->train.output.trace_first = first;
+    s->train.output.trace_last = last;
+    return TG_OK;
+}
+
 tg_status tg_train_settings_resolve(tg_train_settings *settings, const char *command, int threads,
                                     tg_cpu_level cpu_cap)
 {
@@ -252,6 +272,7 @@ tg_status tg_train_settings_resolve(tg_train_settings *settings, const char *com
     double ignored;
     TG_TRY(tg_data_choice_share(&train->data, &ignored));
     TG_TRY(resolve_crop(settings));
+    TG_TRY(resolve_trace(settings));
     TG_TRY(resolve_channels(&extra->mean, "mean", train->preprocess.mean,
                             &train->preprocess.has_mean));
     TG_TRY(resolve_channels(&extra->std, "std", train->preprocess.std, &train->preprocess.has_std));

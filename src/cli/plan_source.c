@@ -108,6 +108,7 @@ static tg_status measure(const tg_plan_subject *subject, tg_plan_source *out)
                                       .stop = wants_stop};
     tg_bench_result r;
     TG_TRY(tg_bench_run(&options, &r));
+    tg_text_done(&r.picture);
     tg_console_progress_end();
     out->alone = (tg_step_seconds){.teacher = isnan(r.teacher_s) ? 0 : r.teacher_s,
                                    .forward = r.forward_s,

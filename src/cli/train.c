@@ -434,6 +434,7 @@ static const tg_command_note FILES[] = {
     {"OUTPUT/run.json", "The machine, what ran on it and how it ended"},
     {"OUTPUT/metrics.jsonl", "A line for each step and each evaluation"},
     {"OUTPUT/ranks.jsonl", "With several ranks: what each spent each step on"},
+    {"OUTPUT/trace/rank-N.json.gz", "Timelines of --trace-steps, which Perfetto opens"},
     {"OUTPUT/log/rank-N.log", "The log of each rank; of one alone, rank-0.log"},
     {"OUTPUT/checkpoints/",
      "step-N, and the links last and best: what a stopped run needs to go on"},

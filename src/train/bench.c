@@ -6,7 +6,7 @@
 #include "os/clock.h"
 #include "os/memory.h"
 #include "train/pictures.h"
-#include "train/step.h"
+#include "train/step_trace.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,6 +22,10 @@ typedef enum bench_part {
     PART_BACKWARD,
     PART_REDUCE,
     PART_OPTIMIZER,
+    PART_EXCHANGE,
+    PART_HIDDEN,
+    PART_BEFORE_END,
+    PART_BEHIND,
     PART_COUNT
 } bench_part;
 
@@ -40,6 +44,10 @@ typedef struct bench {
     tg_step step;
     tg_pictures pictures;
     double *seconds[PART_COUNT]; /* [steps] */
+    tg_step_trace *trace;
+    tg_overlap overlap; /* of the last step */
+    tg_text picture;
+    int64_t cpu_ns; /* of the thread that moves messages, in the timed steps */
 } bench;
 
 static bool has_ranks(const bench *b)
@@ -164,7 +172,19 @@ static tg_status prepare(bench *b)
         "activations");
 }
 
-static tg_status run_step(bench *b, tg_step_phases *out_phases)
+/* The exchange of the step that has just been; `draw`: as a picture, too. */
+static void look_at_exchange(bench *b, const tg_step_report *report, bool draw)
+{
+    const tg_overlap_step step = {.records = b->ranks.records,
+                                  .count = b->ranks.record_count,
+                                  .backward_begin_ns = report->backward_begin_ns,
+                                  .backward_end_ns = report->backward_end_ns};
+    b->overlap = tg_overlap_of(&step);
+    if (draw)
+        tg_overlap_draw(&step, &b->picture);
+}
+
+static tg_status run_step(bench *b, bool draw, tg_step_phases *out_phases)
 {
     if (b->options->kind == TG_BENCH_INFER) {
         const tg_vit_input input = {.B = b->pictures.batch.count, .image = b->pictures.batch.image};
@@ -175,9 +195,13 @@ static tg_status run_step(bench *b, tg_step_phases *out_phases)
     }
     tg_step_report report;
     int stop = b->options->stop ? b->options->stop(b->options->user) : 0;
+    if (has_ranks(b))
+        tg_ranks_forget(&b->ranks);
     TG_TRY(tg_step_micro(&b->step, &b->pictures.batch, 0, true));
     TG_TRY(tg_step_update(&b->step, 1e-4, stop, &report));
     b->stop = report.stop;
+    if (has_ranks(b))
+        look_at_exchange(b, &report, draw);
     *out_phases = report.phases;
     return TG_OK;
 }
@@ -186,9 +210,15 @@ static tg_status run_step(bench *b, tg_step_phases *out_phases)
 static tg_status time_step(bench *b, int64_t at, double *first_s)
 {
     tg_step_phases phases;
-    int64_t start = tg_clock_ns(), row = at - b->options->warmup;
-    TG_TRY(run_step(b, &phases));
+    const int64_t row = at - b->options->warmup;
+    const bool traced = b->trace && row >= 0;
+    if (traced)
+        tg_step_trace_begin(b->trace);
+    int64_t start = tg_clock_ns();
+    TG_TRY(run_step(b, row == b->options->steps - 1, &phases));
     double seconds = tg_clock_seconds(tg_clock_ns() - start);
+    if (traced)
+        tg_step_trace_end(b->trace, at + 1, has_ranks(b) ? &b->ranks : NULL);
     if (at == 0)
         *first_s = seconds;
     if (row < 0)
@@ -199,6 +229,10 @@ static tg_status time_step(bench *b, int64_t at, double *first_s)
     b->seconds[PART_BACKWARD][row] = tg_clock_seconds(phases.backward_ns);
     b->seconds[PART_REDUCE][row] = tg_clock_seconds(phases.reduce_ns);
     b->seconds[PART_OPTIMIZER][row] = tg_clock_seconds(phases.optimizer_ns);
+    b->seconds[PART_EXCHANGE][row] = b->overlap.exchange_s;
+    b->seconds[PART_HIDDEN][row] = b->overlap.hidden_s;
+    b->seconds[PART_BEFORE_END][row] = b->overlap.before_end_s;
+    b->seconds[PART_BEHIND][row] = b->overlap.behind_s;
     return TG_OK;
 }
 
@@ -214,13 +248,24 @@ static tg_status tell(const bench *b, int64_t at)
     return TG_OK;
 }
 
+static int64_t exchange_cpu_ns(const bench *b)
+{
+    return has_ranks(b) ? tg_comm_get_traffic(b->options->comm).cpu_ns : 0;
+}
+
 static tg_status run_steps(bench *b, double *out_first_s)
 {
-    for (int64_t at = 0; at < b->options->warmup + b->options->steps; at++) {
+    const tg_bench_options *o = b->options;
+    if (o->trace)
+        TG_TRY(tg_step_trace_open(has_ranks(b) ? o->comm : tg_comm_self(), &b->trace));
+    for (int64_t at = 0; at < o->warmup + o->steps; at++) {
+        if (at == o->warmup)
+            b->cpu_ns = exchange_cpu_ns(b);
         TG_TRY(time_step(b, at, out_first_s));
         TG_TRY(tell(b, at));
     }
-    return TG_OK;
+    b->cpu_ns = exchange_cpu_ns(b) - b->cpu_ns;
+    return b->trace ? tg_step_trace_write(b->trace, o->trace) : TG_OK;
 }
 
 static int longer_first(const void *a, const void *b)
@@ -242,7 +287,7 @@ static tg_status run_profile(bench *b, tg_bench_profile *out)
     for (int64_t i = 0; i < o->steps; i++) {
         tg_trace_attach(trace, 0);
         int64_t start = tg_clock_ns();
-        status = run_step(b, &phases);
+        status = run_step(b, false, &phases);
         out->seconds += tg_clock_seconds(tg_clock_ns() - start);
         tg_trace_attach(NULL, 0);
         TG_TRY_GOTO(status, free_trace);
@@ -281,6 +326,12 @@ static void summarise(bench *b, tg_bench_result *out)
     out->forward_s = trains ? tg_median(b->seconds[PART_FORWARD], n) : out->step_s;
     out->backward_s = trains ? tg_median(b->seconds[PART_BACKWARD], n) : NAN;
     out->reduce_s = has_ranks(b) ? tg_median(b->seconds[PART_REDUCE], n) : NAN;
+    out->overlap = (tg_overlap){.buckets = b->overlap.buckets,
+                                .exchange_s = tg_median(b->seconds[PART_EXCHANGE], n),
+                                .hidden_s = tg_median(b->seconds[PART_HIDDEN], n),
+                                .before_end_s = tg_median(b->seconds[PART_BEFORE_END], n),
+                                .behind_s = tg_median(b->seconds[PART_BEHIND], n)};
+    out->exchange_cpu_s = has_ranks(b) ? tg_clock_seconds(b->cpu_ns) / (double)n : NAN;
     out->ranks = (int)ranks_of(b);
     out->optimizer_bytes = b->optimizer_bytes;
     out->optimizer_s = trains ? tg_median(b->seconds[PART_OPTIMIZER], n) : NAN;
@@ -294,6 +345,8 @@ static void summarise(bench *b, tg_bench_result *out)
 static void release(bench *b)
 {
     tg_ranks_close(&b->ranks);
+    tg_step_trace_close(b->trace);
+    b->trace = NULL;
     tg_optimizer_done(&b->optimizer);
     tg_network_close(&b->teacher);
     tg_network_close(&b->student);
@@ -324,9 +377,12 @@ tg_status tg_bench_run(const tg_bench_options *options, tg_bench_result *out)
     result.peak.flops_per_s *= (double)ranks_of(&b);
     result.peak.fastest_flops_per_s *= (double)ranks_of(&b);
 give_result:
+    result.picture = b.picture;
+    b.picture = (tg_text){0};
     *out = result;
 release_bench:
     release(&b);
+    tg_text_done(&b.picture);
     tg_stream_close(b.stream);
     return status;
 }

@@ -15,6 +15,7 @@
  *          loads an operation.
  * Ranks    batch_size is each rank's; reduce_s is what a step waits for others (exposed communication);
  *          the peak is measured by all ranks at once.
+ * Trace    of the timed steps; with `profile` each operation is in it, and the timed steps are slower by that.
  * Errors   TG_ERROR_USAGE, TG_ERROR_INPUT for models; TG_ERROR_MACHINE; TG_ERROR_STOPPED.
  * Threads  one at a time.
  */
@@ -23,6 +24,7 @@
 
 #include "infer/network.h"
 #include "kern/peak.h"
+#include "train/overlap.h"
 #include "train/ranks.h"
 #include "trace/trace.h"
 
@@ -45,6 +47,8 @@ typedef struct tg_bench_options {
     tg_ranks_options ranks;
     bool no_peak; /* steps alone: result.peak stays zeroed */
     bool profile; /* account for every operation, in `steps` more steps */
+    const char
+        *trace; /* folder for timelines of the timed steps (train/step_trace.h); NULL: none */
     void (*progress)(void *user, uint64_t done, uint64_t total); /* or NULL */
     int (*stop)(void *user);                                     /* or NULL */
     void *user;
@@ -68,6 +72,9 @@ typedef struct tg_bench_result {
     double first_step_s, step_s, step_min_s, step_max_s; /* step_s: median */
     /* medians of a step's parts; NaN where there is none */
     double teacher_s, forward_s, backward_s, reduce_s, optimizer_s;
+    tg_overlap overlap; /* medians over the steps; without ranks buckets is 0 */
+    double
+        exchange_cpu_s; /* of a core, by the thread that moves messages: mean of a step; NaN: no ranks */
     int ranks;
     size_t optimizer_bytes; /* moments of this rank */
     /* images and FLOPs a second: of all ranks together */
@@ -75,6 +82,8 @@ typedef struct tg_bench_result {
     tg_peak peak;
     uint64_t peak_rss_bytes;
     tg_bench_profile profile;
+    tg_text
+        picture; /* of the last timed step's exchange (overlap.h), empty without ranks; the caller's to free */
 } tg_bench_result;
 
 tg_status tg_bench_run(const tg_bench_options *options, tg_bench_result *out) TG_MUST_CHECK;

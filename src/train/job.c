@@ -121,8 +121,9 @@ static void log_plan(const tg_job *job)
     tg_log_info("%s: %zu parameters (weight decay on %zu, none on %zu), %s",
                 job->student.info.config.architecture, tg_param_total(&job->student.table), decay,
                 no_decay, job->dtype == TG_BF16 ? "bfloat16 compute" : "float32");
-    tg_log_info("%d compute threads, %d loader workers, instruction set %s", job->options->threads,
-                job->workers, tg_cpu_level_name(tg_stream_level(job->stream)));
+    tg_log_info("%d compute thread%s, %d loader worker%s, instruction set %s",
+                job->options->threads, job->options->threads == 1 ? "" : "s", job->workers,
+                job->workers == 1 ? "" : "s", tg_cpu_level_name(tg_stream_level(job->stream)));
     if (tg_job_has_ranks(job))
         tg_log_info(
             "%d ranks (%s), %zu photos a step together, at most %zu on this one; state of the "
@@ -177,6 +178,7 @@ static tg_status take_up(tg_job *job)
 void tg_job_close(tg_job *job)
 {
     tg_ranks_close(&job->ranks);
+    tg_job_close_trace(job);
     tg_job_close_phases(job);
     if (job->metrics_open)
         tg_metrics_close(&job->metrics);
@@ -299,6 +301,8 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
         status = tg_job_tell_memory(&job);
     if (status == TG_OK)
         status = score_teacher(&job);
+    if (status == TG_OK)
+        status = tg_job_open_trace(&job);
     if (status == TG_OK)
         status = tg_job_train(&job);
     if (status == TG_OK || status == TG_ERROR_STOPPED)

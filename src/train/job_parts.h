@@ -5,6 +5,7 @@
 #include "train/checkpoint.h"
 #include "train/job.h"
 #include "train/step.h"
+#include "train/step_trace.h"
 #include "train/straggler.h"
 
 #include "run/metrics.h"
@@ -62,6 +63,8 @@ typedef struct tg_job {
     char *checkpoint_folder;
     tg_metrics metrics;
     bool metrics_open;
+    tg_step_trace *trace; /* NULL but for a job with steps to trace, until its file is written */
+    int64_t trace_cpu_ns; /* of the thread that moves messages, when the traced step began */
     tg_job_phases phases; /* zeroed but on the first of several ranks */
     tg_train_state state;
     bool saved; /* the state as it is now, with its score, is a checkpoint */
@@ -156,6 +159,13 @@ void tg_job_note_phases(tg_job *job, const tg_step_record *record, size_t own_im
 tg_status tg_job_settle_phases(tg_job *job) TG_MUST_CHECK;
 /* One line on the whole run. */
 void tg_job_sum_up_phases(tg_job *job);
+
+/* Timelines (job_trace.c); every rank calls open. begin: before the first batch of a step; end: after its update; close:
+ * writes what there is. */
+tg_status tg_job_open_trace(tg_job *job) TG_MUST_CHECK;
+void tg_job_begin_trace(tg_job *job);
+void tg_job_end_trace(tg_job *job, const tg_step_report *report);
+void tg_job_close_trace(tg_job *job);
 
 /* Trains from job->state to the end (loop.c). */
 tg_status tg_job_train(tg_job *job) TG_MUST_CHECK;

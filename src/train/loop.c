@@ -7,6 +7,7 @@
 #include "os/file.h"
 #include "os/folder.h"
 #include "os/memory.h"
+#include "trace/trace.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -159,6 +160,7 @@ static tg_status end_window(tg_job *job, window *w)
     if (job->stop && job->watch->stopping)
         job->watch->stopping(job->watch->user, job->stop);
     job->state.updates++;
+    tg_job_end_trace(job, &report);
     job->state.position = w->position;
     job->state.skipped += report.skipped;
     job->images_done += report.images;
@@ -207,10 +209,13 @@ static tg_status run_epoch(tg_job *job)
     TG_TRY(tg_loader_start_epoch(job->loader, (uint64_t)job->state.epoch, job->state.position));
     for (;;) {
         const tg_batch *batch;
+        if (w.batches == 0)
+            tg_job_begin_trace(job);
         int64_t asked = tg_clock_ns();
         tg_status status = tg_loader_next(job->loader, &batch);
         TG_TRY(status);
         w.wait_ns += tg_clock_ns() - asked;
+        tg_trace_end(&(tg_trace_key){.name = "data"}, asked, 0, 0);
         if (status == TG_END)
             break;
         if (enough(job)) { /* resumed for the evaluation alone */

@@ -2,9 +2,13 @@
 
 #include "comm/host/host.h"
 #include "os/clock.h"
+#include "trace/trace.h"
 
 #include <assert.h>
 #include <stdlib.h>
+
+/* Records kept for each bucket: two steps, each with gradients and parameters. */
+enum { RECORDS = 4 };
 
 tg_status tg_ranks_open(tg_ranks *ranks, tg_comm *comm, const tg_ranks_options *options,
                         size_t elements)
@@ -13,8 +17,12 @@ tg_status tg_ranks_open(tg_ranks *ranks, tg_comm *comm, const tg_ranks_options *
     ranks->each = calloc((size_t)comm->size, sizeof *ranks->each);
     if (!ranks->each)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", comm->size);
-    return tg_buckets_init(&ranks->buckets, comm, elements, options->first_bucket_bytes,
-                           options->bucket_bytes);
+    TG_TRY(tg_buckets_init(&ranks->buckets, comm, elements, options->first_bucket_bytes,
+                           options->bucket_bytes));
+    ranks->records = calloc(RECORDS * ranks->buckets.count, sizeof *ranks->records);
+    if (!ranks->records)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %zu buckets", ranks->buckets.count);
+    return TG_OK;
 }
 
 void tg_ranks_close(tg_ranks *ranks)
@@ -25,7 +33,9 @@ void tg_ranks_close(tg_ranks *ranks)
         tg_comm_quiet(ranks->comm);
     tg_buckets_done(&ranks->buckets);
     free(ranks->each);
+    free(ranks->records);
     ranks->each = NULL;
+    ranks->records = NULL;
 }
 
 size_t tg_ranks_bytes(const tg_ranks_options *options, size_t elements, int size)
@@ -35,6 +45,29 @@ size_t tg_ranks_bytes(const tg_ranks_options *options, size_t elements, int size
                                : options->first_bucket_bytes;
     const size_t bucket = largest / sizeof(float) + TG_COMM_GRAIN;
     return tg_host_bytes(size, bucket < elements ? bucket : elements, options->wire);
+}
+
+void tg_ranks_forget(tg_ranks *ranks)
+{
+    ranks->record_count = 0;
+}
+
+/* Of all buckets that have come, from the tail on (gradients) or from the head. */
+static void keep_records(tg_ranks *ranks, bool from_head)
+{
+    const size_t n = ranks->buckets.count;
+    for (size_t i = 0; i < n && ranks->record_count < RECORDS * n; i++) {
+        const tg_bucket *b = &ranks->buckets.items[from_head ? n - 1 - i : i];
+        if (tg_comm_get_record(ranks->comm, b->ticket, &ranks->records[ranks->record_count]))
+            ranks->record_count++;
+    }
+}
+
+/* A wait that began at `begin` is over. */
+static void count_wait(tg_ranks *ranks, const char *what, int64_t begin)
+{
+    ranks->wait_ns += tg_clock_ns() - begin;
+    tg_trace_end(&(tg_trace_key){.name = what}, begin, 0, 0);
 }
 
 void tg_ranks_reduce(tg_ranks *ranks, float *grads)
@@ -72,7 +105,7 @@ static tg_status meet(tg_ranks *ranks, const char *what, const tg_ranks_sums *su
     const int64_t begin = tg_clock_ns();
     const word mine = {.sums = *sums, .own = ranks->own};
     tg_status status = tg_comm_meet(ranks->comm, what, &mine, sizeof mine, out_all);
-    ranks->wait_ns += tg_clock_ns() - begin;
+    count_wait(ranks, "meeting", begin);
     TG_TRY(status);
     for (int r = 0; r < ranks->comm->size; r++)
         ranks->each[r] = out_all[r].own;
@@ -93,7 +126,9 @@ static tg_status finish(tg_ranks *ranks)
 {
     const int64_t begin = tg_clock_ns();
     tg_status status = tg_buckets_finish(&ranks->buckets);
-    ranks->wait_ns += tg_clock_ns() - begin;
+    count_wait(ranks, "wait for gradients", begin);
+    if (status == TG_OK)
+        keep_records(ranks, false);
     return status;
 }
 
@@ -173,9 +208,11 @@ tg_status tg_ranks_need(tg_ranks *ranks, size_t offset, size_t count)
         return TG_OK;
     int64_t begin = tg_clock_ns();
     tg_status status = tg_buckets_need(&ranks->buckets, offset, count);
-    ranks->wait_ns += tg_clock_ns() - begin;
-    if (offset + count == ranks->buckets.elements)
+    count_wait(ranks, "wait for parameters", begin);
+    if (status == TG_OK && offset + count == ranks->buckets.elements) {
+        keep_records(ranks, true);
         ranks->gathering = false;
+    }
     return status;
 }
 

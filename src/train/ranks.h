@@ -12,6 +12,7 @@
  *           have tg_buckets.own_elements elements when sharded.
  * Phases    what each rank spent its last step on travels with the sums of the next one, so that all know
  *           who is slow without a message of its own.
+ * Traced    (trace/trace.h) waits: "wait for gradients", "wait for parameters", "meeting".
  * Errors    TG_ERROR_PEER and TG_ERROR_MACHINE of comm/.
  */
 #ifndef TG_TRAIN_RANKS_H
@@ -37,6 +38,9 @@ typedef struct tg_ranks {
     tg_rank_step own;
     int64_t told_step;  /* the step that `each` is of, after a meeting; 0: of none */
     tg_rank_step *each; /* [size] */
+    tg_comm_record
+        *records; /* of collectives waited for since tg_ranks_forget, in their order; heap */
+    size_t record_count;
 } tg_ranks;
 
 /* What ranks add up at the end of a window. */
@@ -53,6 +57,10 @@ tg_status tg_ranks_open(tg_ranks *ranks, tg_comm *comm, const tg_ranks_options *
 void tg_ranks_close(tg_ranks *ranks);
 /* At most what exchanging a flat buffer of `elements` between `size` ranks keeps (tg_comm_bytes). */
 size_t tg_ranks_bytes(const tg_ranks_options *options, size_t elements, int size);
+
+/* Begins ranks->records anew: the gradients of a step, and the parameters whose forward waited for them. There
+ * is room for two steps; what comes beyond is not kept. */
+void tg_ranks_forget(tg_ranks *ranks);
 
 /* The backward that begins now is the window's last: its gradients go out as they become final. */
 void tg_ranks_reduce(tg_ranks *ranks, float *grads);

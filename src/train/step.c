@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "os/clock.h"
+#include "trace/trace.h"
 
 #include <math.h>
 
@@ -121,6 +122,7 @@ tg_status tg_step_settle(tg_step *step)
 static void reduce_without_backward(tg_step *step)
 {
     const size_t all = step->ranks->buckets.elements;
+    step->backward_begin_ns = step->backward_end_ns = tg_clock_ns();
     if (step->images == 0)
         tg_stream_zero(step->stream, step->grads, all * sizeof *step->grads);
     tg_ranks_reduce(step->ranks, step->grads);
@@ -146,6 +148,11 @@ static tg_status backward(tg_step *step, const tg_objective_output *objective, b
     return tg_vit_backward(step->student, step->arena, &args);
 }
 
+static void trace(const char *name, int64_t begin_ns)
+{
+    tg_trace_end(&(tg_trace_key){.name = name}, begin_ns, 0, 0);
+}
+
 tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch, bool last)
 {
     if (batch->count == 0) {
@@ -157,6 +164,8 @@ tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch, bo
     tg_arena_release(step->arena, 0);
     const float *teacher;
     TG_TRY(ask_teacher(step, batch, &teacher));
+    if (step->teacher)
+        trace("teacher", start);
     int64_t asked = tg_clock_ns();
     const bool arriving = step->ranks && step->ranks->gathering;
     const int64_t waited = step->ranks ? step->ranks->wait_ns : 0;
@@ -171,13 +180,17 @@ tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch, bo
     TG_TRY(tg_vit_forward(step->student, step->arena, &input, TG_VIT_TRAIN, &student));
     tg_objective_output objective;
     TG_TRY(run_objective(step, batch, &student, teacher, &objective));
+    trace("forward", asked); /* spans end before the next one begins */
     int64_t forward = tg_clock_ns();
     TG_TRY(backward(step, &objective, last));
+    trace("backward", forward);
+    step->backward_begin_ns = forward;
+    step->backward_end_ns = tg_clock_ns();
     step->phases.teacher_ns += asked - start;
     step->phases.forward_ns += forward - asked;
     if (step->ranks)
         step->phases.forward_ns -= step->ranks->wait_ns - waited;
-    step->phases.backward_ns += tg_clock_ns() - forward;
+    step->phases.backward_ns += step->backward_end_ns - forward;
     step->images += batch->count;
     step->task += objective.task;
     step->kd += objective.kd;
@@ -246,13 +259,17 @@ tg_status tg_step_update(tg_step *step, double lr, int stop, tg_step_report *out
                              .task = sums.task / sums.images,
                              .kd = sums.kd / sums.images,
                              .grad_norm = NAN,
+                             .backward_begin_ns = step->backward_begin_ns,
+                             .backward_end_ns = step->backward_end_ns,
                              .stop = sums.stop};
     report.loss = total_loss(&step->objective, report.task, report.kd);
+    const int64_t summed = tg_clock_ns();
     if (report.images && isfinite(report.loss))
         TG_TRY(step->ranks ? update_with_ranks(step, lr, sums.squares, &report)
                            : update_alone(step, lr, &report));
     else
         report.skipped = report.images > 0;
+    trace("optimizer", summed);
     step->phases.optimizer_ns += tg_clock_ns() - start;
     if (step->ranks) {
         step->phases.optimizer_ns -= step->ranks->wait_ns - waited;

@@ -8,6 +8,7 @@
  * really seen in the window. A step whose loss or gradient is not finite changes nothing and is
  * counted; TG_STEP_BAD_LIMIT of them in a row is an error.
  *
+ * Traced   (trace/trace.h) "teacher", "forward", "backward" of each micro-batch, "optimizer", and the waits of ranks.h.
  * Memory   the step arena, tg_step_arena_bytes, reserved by the caller; after the first step of a
  *          shape nothing is allocated.
  * Errors   TG_ERROR_MACHINE from the device; TG_ERROR_FAILED when the loss stays non-finite.
@@ -34,6 +35,7 @@ typedef struct tg_step_report {
     bool skipped; /* not finite: no update was made */
     int stop;     /* a rank's wish to stop, the same on all */
     tg_step_phases phases;
+    int64_t backward_begin_ns, backward_end_ns; /* of the last micro-batch; tg_clock_ns */
 } tg_step_report;
 
 typedef struct tg_step {
@@ -55,6 +57,7 @@ typedef struct tg_step {
     size_t images;
     double task, kd;
     tg_step_phases phases;
+    int64_t backward_begin_ns, backward_end_ns;
     int bad_in_a_row;
 } tg_step;
 

@@ -61,6 +61,7 @@ static void test_slow_peer(void **state)
         assert_int_equal(status[r], TG_OK);
         assert_true(t.result[r].step_s >= 0.02); /* it waited for rank 1 */
         assert_true(t.result[r].reduce_s > 0);
+        tg_text_done(&t.result[r].picture);
     }
 }
 

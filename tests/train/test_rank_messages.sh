@@ -37,8 +37,15 @@ for mpi in $mpis; do
 
     rm -rf run
     # shellcheck disable=SC2086
-    timeout 60 "mpirun.$mpi" -np 2 "$TAGINE" train --comm mpi --data photos $common --steps 3 --quiet >out 2>err ||
-        fail "$mpi: a run of 3 steps"
+    timeout 60 "mpirun.$mpi" -np 2 "$TAGINE" train --comm mpi --data photos $common --steps 3 --trace-steps 2-3 \
+        --quiet >out 2>err || fail "$mpi: a run of 3 steps"
+    for rank in 0 1; do
+        gzip -dc run/trace/rank-$rank.json.gz >trace || fail "$mpi: no timeline of rank $rank"
+        [ "$(grep -c '"name":"step [23]"' trace)" = 2 ] || fail "$mpi: steps in the timeline of rank $rank"
+        grep -q '"name":"gradients 0".*"cat":"exchange"' trace || fail "$mpi: no bucket in the timeline of rank $rank"
+        grep -q 'step 2: exchange .* inside backward' run/log/rank-$rank.log || fail "$mpi: what backward hid"
+        grep -q 'bucket 0 .*|.*#' run/log/rank-$rank.log || fail "$mpi: no picture in the log of rank $rank"
+    done
     for state in run/checkpoints/step-*/*.safetensors; do
         printf damage | dd of="$state" bs=1 seek=3000 conv=notrunc 2>/dev/null
     done
