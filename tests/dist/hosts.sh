@@ -8,8 +8,9 @@
 #   hosts_cut I, hosts_mend I    pulls the cable of host I out of the switch, and puts it back
 #   hosts_down                   ends all of them, with every process on them, as the shell's end does
 #
-# A host is a process in network, name and process namespaces of its own, with a cable (veth) to the
-# switch (a bridge in the head's namespace); the head is 10.200.0.254, host I 10.200.0.I. Nothing is
+# A host is a process in network, name, process and mount namespaces of its own, with a /dev/shm of its own
+# (processes of two hosts have the same numbers, and libraries name what they keep there after them) and a cable
+# (veth) to the switch (a bridge in the head's namespace); the head is 10.200.0.254, host I 10.200.0.I. Nothing is
 # named outside of these namespaces, so runs side by side do not meet. The head's process namespace holds
 # the hosts': when its first process ends the kernel ends whatever runs on any of them, mpirun too; and it
 # ends within a second of this shell, even of its kill -9.
@@ -37,7 +38,7 @@ hosts_need() {
     for hosts_tool in ip tc unshare nsenter taskset; do
         command -v $hosts_tool >/dev/null || hosts_skip "no $hosts_tool (packages iproute2, util-linux)"
     done
-    hosts_said=$(unshare --net --uts --pid --fork sh -c 'ip link add name b type bridge &&
+    hosts_said=$(unshare --net --uts --pid --mount --fork sh -c 'mount -t tmpfs shm /dev/shm && ip link add name b type bridge &&
         ip link add name v type veth peer name w && tc qdisc add dev v root tbf rate 1mbit burst 64kb latency 50ms' 2>&1) ||
         hosts_skip "no namespaces, bridge, veth or tbf for this user on this kernel: $hosts_said"
     HOSTS_DIR=$(mktemp -d) || exit 1
@@ -50,7 +51,8 @@ hosts_start() {
     hosts_name=$1
     shift
     # shellcheck disable=SC2016  # the inner shell's words
-    "$@" unshare --net --uts --pid --fork --kill-child sh -c 'hostname "$1"
+    "$@" unshare --net --uts --pid --mount --fork --kill-child sh -c 'hostname "$1"
+        mount -t tmpfs shm /dev/shm
         ip link set lo up
         read -r pid rest </proc/self/stat
         echo "$pid" >"$2.part"
@@ -77,9 +79,9 @@ hosts_on() {
     hosts_at=$1
     shift
     if [ "$hosts_at" = 0 ]; then
-        nsenter -t "$(hosts_pid 0)" -n -u -p -- "$@"
+        nsenter -t "$(hosts_pid 0)" -n -u -p -m --wd="$PWD" -- "$@"
     else
-        nsenter -t "$(hosts_pid "$hosts_at")" -n -u -p -- taskset -c "$(hosts_core "$hosts_at")" "$@"
+        nsenter -t "$(hosts_pid "$hosts_at")" -n -u -p -m --wd="$PWD" -- taskset -c "$(hosts_core "$hosts_at")" "$@"
     fi
 }
 
@@ -125,7 +127,7 @@ shift
 pin=${HOSTS_PIN:-0}
 cores=0-\$((\$(nproc --all) - 1))
 [ "\$pin" = 0 ] || cores=\$(((host - 1) % \$(nproc --all)))
-exec nsenter -t "\$(cat $HOSTS_DIR/host\$host.pid)" -n -u -p -- taskset -c "\$cores" sh -c "\$*"
+exec nsenter -t "\$(cat $HOSTS_DIR/host\$host.pid)" -n -u -p -m --wd="\$PWD" -- taskset -c "\$cores" sh -c "\$*"
 END
 }
 
