@@ -32,6 +32,7 @@ void tg_tune_put_trial(const tg_tune_trial *t, tg_text *out)
     tg_json_put_bool(&w, "fits", t->fits);
     tg_json_put_double(&w, "images_per_s", t->images_per_s + unknown);
     tg_json_put_double(&w, "step_s", t->step_s + unknown);
+    tg_json_put_bool(&w, "first_step", t->first_step);
     tg_json_put_int(&w, "steps", t->steps);
     tg_json_put_int(&w, "images", t->images);
     tg_json_put_double(&w, "seconds", t->seconds + unknown);
@@ -98,7 +99,9 @@ static bool print_reason(const tg_tune_result *r, tg_tune_stage stage, tg_text *
     if (!v->decided)
         return false;
     if (stage == TG_TUNE_COMPARE) {
-        tg_text_append_string(out, "the settings given were the fastest after all");
+        tg_text_append_format(
+            out, "compare: what came out of that was slower, in more trials, than %s",
+            r->best == r->given ? "the settings given" : "this setting of before");
         return true;
     }
     tg_text_append_format(out, "%s: ", tg_tune_stage_name(stage));
@@ -212,6 +215,10 @@ static void print_memory(const tg_tune_subject *subject, const tg_tune_result *r
     tg_console_append_bytes(out, subject->plan->limit_bytes);
     tg_text_append_string(out, " may be used of ");
     tg_console_append_bytes(out, subject->available_bytes);
+    if (!subject->plan->find[TG_TUNE_BATCH]) {
+        tg_text_append_string(out, "\n\n");
+        return;
+    }
     tg_text_append_format(out, "; the largest batch that fits is %lld, predicted ",
                           (long long)r->largest_batch_size);
     tg_console_append_bytes(out, r->largest_bytes);
@@ -251,10 +258,17 @@ static void print_row(const tg_tune_subject *subject, const tg_tune_result *r,
         tg_text_append_string(out, "   does not fit\n");
         return;
     }
-    tg_text_append_format(out, " %10.1f %5.1f %% %3zu", row->images_per_s,
-                          100 * row->noise / row->images_per_s, row->trials);
+    if (row->trials == 0)
+        tg_text_append_format(out, " %10s %7s %3s", "-", "-", "-");
+    else
+        tg_text_append_format(out, " %10.1f %5.1f %% %3zu", row->images_per_s,
+                              100 * row->noise / row->images_per_s, row->trials);
     tg_text_append_format(out, " %10.0f %8.0f  ", row->last.predicted_bytes / 0x1p20,
                           row->last.rss_bytes / 0x1p20);
+    if (row->trials == 0) {
+        tg_text_append_string(out, "one step, for memory\n");
+        return;
+    }
     const int filled = (int)(BAR_WIDTH * row->images_per_s / most + 0.5);
     for (int i = 0; i < BAR_WIDTH; i++)
         tg_text_append_char(out, i < filled ? '#' : '.');
@@ -290,13 +304,13 @@ static void print_gain(const tg_tune_subject *subject, const tg_tune_result *r, 
         tg_text_append_string(out, "These are the settings given.\n");
     else if (!isnan(gain)) {
         const tg_tune_row *best = &r->rows[r->best], *given = &r->rows[r->given];
-        const double difference = fabs(best->images_per_s - given->images_per_s);
+        const bool tie =
+            fabs(gain - 1) <= TG_TUNE_TIE &&
+            fabs(best->images_per_s - given->images_per_s) <= fmax(best->noise, given->noise);
         tg_text_append_format(out, "%.2f times the %.1f images/s of the settings given (", gain,
                               given->images_per_s);
         tg_tune_print_arguments(subject, &subject->plan->given, out);
-        tg_text_append_string(out, difference <= fmax(best->noise, given->noise)
-                                       ? "): a tie within the spread.\n"
-                                       : ").\n");
+        tg_text_append_string(out, tie ? "): a tie within the spread.\n" : ").\n");
     } else {
         tg_text_append_string(out, "The settings given (");
         tg_tune_print_arguments(subject, &subject->plan->given, out);

@@ -1,17 +1,19 @@
 /* tune.h - finds the fastest batch, loader workers, threads and bucket by trials: what to try, and what counts.
  *
  *   largest batch that memory allows (predicted, by bisection) -> batches, in powers of two from a small one up,
- *   then between the best ones; the largest is tried once -> workers -> threads -> buckets -> best against given
+ *   then between the best ones; the largest is tried once, at the end if it takes long -> workers -> threads ->
+ *   buckets -> the best against the given one
  *
  * One thing at a time, each with the best of those before; batch and workers with a thread for each core where
- * threads are looked for; batches once more where more workers turned out to be needed. The search knows no networks: what a setting needs
- * and what it does are asked of tg_tune_ops (train/tune_bed.h has the real ones, tests have their own).
+ * threads are looked for; batches once more where more workers turned out to be needed. The search
+ * knows no networks: what a setting needs and what it does are asked of tg_tune_ops (train/tune_bed.h has the
+ * real ones, tests have their own).
  *
  * Noise    every setting is tried once, the best few of a stage TG_TUNE_REPEATS times in turns; the median
  *          counts. Its noise is half the distance of the lowest from the highest, TG_TUNE_NOISE of the median
  *          at least, and three times that where there was but one trial. Rates closer than the greater noise of
- *          the two are a tie, which the cheaper setting wins: the smaller batch, fewer workers, fewer threads,
- *          the bucket nearest to the given one.
+ *          the two, and TG_TUNE_TIE at most, are a tie, which the cheaper setting wins: the smaller batch,
+ *          fewer workers, fewer threads, the bucket nearest to the given one.
  * Time     no trial begins that would, by the speed seen so far, end after its stage's share of max_seconds;
  *          what a stage leaves, the next ones have.
  * Ranks    every rank runs the search; ops give all the same answers, so all choose alike.
@@ -31,6 +33,7 @@
 
 enum { TG_TUNE_ROWS_MAX = 64, TG_TUNE_REPEATS = 3 };
 #define TG_TUNE_NOISE 0.01
+#define TG_TUNE_TIE 0.03
 
 typedef struct tg_tune_setting {
     int64_t batch_size; /* of a rank */
@@ -43,7 +46,7 @@ typedef enum tg_tune_stage {
     TG_TUNE_WORKERS,
     TG_TUNE_THREADS,
     TG_TUNE_BUCKET,
-    TG_TUNE_COMPARE, /* the best with the given one */
+    TG_TUNE_COMPARE, /* the best with the given one, and with what is fastest by then */
     TG_TUNE_STAGES
 } tg_tune_stage;
 /* "batch", "workers", "threads", "bucket", "compare" */
@@ -54,6 +57,8 @@ typedef struct tg_tune_trial {
     tg_tune_setting setting;
     tg_tune_stage stage;
     bool fits; /* false: memory was refused; nothing else is known but predicted_bytes */
+    bool
+        first_step; /* it was that alone, which says what memory is needed, and not how fast steps are */
     int64_t steps, images; /* timed, of all ranks together */
     double seconds, images_per_s, step_s;
     double wait_s;                             /* a step waits so long for photos */
@@ -67,7 +72,8 @@ typedef struct tg_tune_ops {
     void *user;
     /* Bytes that a rank needs at most. */
     tg_status (*predict)(void *user, const tg_tune_setting *setting, double *out_bytes);
-    /* A step that is not timed, then timed ones for so long, one at least. Sets all but stage. */
+    /* A step that is not timed, then timed ones for so long, one at least; below 0 the first one alone, timed with
+     * what is done once. Sets all but stage. */
     tg_status (*measure)(void *user, const tg_tune_setting *setting, double seconds,
                          tg_tune_trial *out);
     double (*elapsed)(void *user); /* seconds since tuning began, the same on all ranks */
@@ -89,7 +95,7 @@ typedef struct tg_tune_row {
     tg_tune_setting setting;
     tg_tune_stage stage; /* that first asked for it */
     bool fits;
-    size_t trials;
+    size_t trials;                 /* 0: none that tells the speed */
     double rates[TG_TUNE_REPEATS]; /* in order of size */
     double images_per_s, noise;
     tg_tune_trial last;

@@ -134,13 +134,14 @@ static double loader_rate(const trial *t, const tg_loader_stats *before)
     return photos > 0 && busy > 0 ? t->job.workers * photos / busy : NAN;
 }
 
-/* Timed steps, after one that is not. The first rank says when it is enough. */
+/* Timed steps, after one that is not (seconds < 0: without it). The first rank says when it is enough. */
 static tg_status run_steps(trial *t, double seconds, tg_tune_trial *out, account *mine)
 {
     const bool first = tg_job_is_first(&t->job);
     tg_loader_stats photos = {0};
     int stop = 0;
-    TG_TRY(run_step(t, false, &stop));
+    if (seconds >= 0)
+        TG_TRY(run_step(t, false, &stop));
     if (stop)
         return tg_fail(TG_ERROR_STOPPED, "stopped by a signal");
     if (t->job.loader)

@@ -30,7 +30,7 @@ refuse() {
     fault "tune train: $(cat err)"
 [ "$(wc -l <out)" -gt 5 ] || fault "lines: $(cat out)"
 sed '$d' out | while IFS= read -r line; do
-    for key in stage batch_size threads workers bucket_mib fits images_per_s step_s steps images seconds wait_s \
+    for key in stage batch_size threads workers bucket_mib fits images_per_s step_s first_step steps images seconds wait_s \
         loader_images_per_s cpu_s_per_image voluntary_per_s involuntary_per_s predicted_bytes rss_bytes; do
         case $line in *"\"$key\":"*) ;; *) echo "no $key: $line" ;; esac
     done
