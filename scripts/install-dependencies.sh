@@ -3,7 +3,8 @@
 #
 #   scripts/install-dependencies.sh          to build and run
 #   scripts/install-dependencies.sh --test   also what ./test.sh uses: clang, sanitizers, a locale, both MPIs,
-#                                            and what makes hosts of their own (iproute2)
+#                                            what makes hosts of their own (iproute2), and Slurm where that
+#                                            starts no services
 #
 # Uses sudo when not root, asks nothing, and does nothing at all when everything is there.
 set -eu
@@ -11,6 +12,9 @@ set -eu
 build='build-essential cmake ninja-build pkg-config libdnnl-dev libjpeg-dev libspng-dev
     libwebp-dev libheif-dev libyaml-dev libjansson-dev zlib1g-dev libcmocka-dev'
 test='clang libomp-dev locales libopenmpi-dev openmpi-bin libmpich-dev mpich iproute2'
+# Tests start Slurm's daemons themselves. Where systemd runs, the packages would start and enable services of
+# the machine, which only its owner may want; without it they start none.
+services='slurm-wlm munge'
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -68,6 +72,7 @@ if ! command -v apt-get >/dev/null; then
 fi
 wanted=$build
 [ "${1:-}" = --test ] && wanted="$build $test"
+[ "${1:-}" = --test ] && [ ! -d /run/systemd/system ] && wanted="$wanted $services"
 missing=
 for package in $wanted; do
     present "$package" || missing="$missing $package"

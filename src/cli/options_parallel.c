@@ -164,19 +164,28 @@ static void stand_in(tg_comm *comm)
     tg_console_speak();
 }
 
+/* One of several processes that cannot find one another. All of them have this to say, but where only later
+ * ones know. */
+static tg_status refuse(const tg_comm_promise *promise, const char *remedy)
+{
+    name_itself();
+    if (strcmp(promise->variable, PROCESS) == 0)
+        tg_console_speak();
+    return tg_fail(TG_ERROR_USAGE,
+                   "a launcher started %lld processes (%s), and each would do the whole work "
+                   "alone: %s",
+                   (long long)promise->size, promise->variable, remedy);
+}
+
 tg_status tg_parallel_open(const tg_parallel_choice *choice, tg_comm **out)
 {
     const tg_comm_promise promise = tg_parallel_promise();
     tg_comm *comm;
-    if (choice->comm == TG_COMM_NAME_SELF && promise.size > 1) {
-        name_itself(); /* all of them have this to say, but where only later ones know */
-        if (strcmp(promise.variable, PROCESS) == 0)
-            tg_console_speak();
-        return tg_fail(TG_ERROR_USAGE,
-                       "a launcher started %lld processes (%s), and each would do the whole work "
-                       "alone: add --comm mpi, or start one",
-                       (long long)promise.size, promise.variable);
-    }
+    if (promise.size > 1 && choice->comm == TG_COMM_NAME_SELF)
+        return refuse(&promise, "add --comm mpi, or start one");
+    if (promise.size > 1 && !promise.library)
+        return refuse(&promise, "--comm mpi needs to be told of the others; start them as "
+                                "'srun --mpi=pmix tagine ...' or with mpirun");
     if (choice->comm == TG_COMM_NAME_SELF) {
         *out = tg_comm_self();
         return TG_OK;

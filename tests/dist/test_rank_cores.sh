@@ -22,6 +22,13 @@ refused 'started 3 processes (SLURM_PROCID)' SLURM_PROCID=2
 refused 'started 4 processes (SLURM_STEP_NUM_TASKS)' PMIX_RANK=0 SLURM_STEP_NUM_TASKS=4
 refused 'started 2 processes (OMPI_COMM_WORLD_SIZE)' OMPI_COMM_WORLD_SIZE=2 SLURM_STEP_NUM_TASKS=1
 refused 'started 3 processes (PMI_SIZE)' PMI_RANK=0 PMI_SIZE=3
+# srun without MPI: --comm mpi cannot help, and the first one says what does
+for rank in 0 1; do
+    # shellcheck disable=SC2086
+    SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=$rank "$TAGINE" bench train --comm mpi $small >out 2>err
+    [ $? = 2 ] || fail "srun without MPI, rank $rank: not refused as wrong usage"
+    [ "$(grep -c 'srun --mpi=pmix' err)" = $((1 - rank)) ] || fail "srun without MPI: not said by the first one alone"
+done
 # shellcheck disable=SC2086
 SLURM_NTASKS=4 SLURM_PROCID=0 "$TAGINE" bench train $small >out 2>err || fail "a batch script may run one process"
 # shellcheck disable=SC2086

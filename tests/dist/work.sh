@@ -2,7 +2,7 @@
 
 fail() {
     printf 'FAILED: %s\n' "$*"
-    tail -n 20 out err err.* 2>/dev/null
+    tail -n 20 out err err.* ${fail_shows:-} 2>/dev/null
     exit 1
 }
 
