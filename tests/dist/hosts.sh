@@ -14,7 +14,12 @@
 # named outside of these namespaces, so runs side by side do not meet. The head's process namespace holds
 # the hosts': when its first process ends the kernel ends whatever runs on any of them, mpirun too; and it
 # ends within a second of this shell, even of its kill -9.
-# Without root, user namespaces do, where the system allows them.
+#
+# Needed: packages iproute2 and util-linux; a kernel with bridge, veth and tbf; and either root with CAP_SYS_ADMIN and
+# CAP_NET_ADMIN, or user namespaces for everybody (user.max_user_namespaces, on Debian before 11
+# kernel.unprivileged_userns_clone, on Ubuntu from 24.04 kernel.apparmor_restrict_unprivileged_userns=0), in which the
+# script then runs itself once more, as their root. The program, and a folder for TMPDIR, must be readable
+# to that user.
 #
 # HOSTS_PIN=1: a host has one core, the machine's (I - 1) mod count. HOSTS_DIR is a folder for files,
 # made by hosts_need and removed at the shell's end.
@@ -26,12 +31,12 @@ hosts_skip() {
     exit 77
 }
 
-# Without root: once more, as root of a user namespace.
-if [ "$(id -u)" != 0 ] && [ -z "${HOSTS_USER:-}" ]; then
-    if unshare --user --map-root-user true 2>/dev/null; then
+# Without such rights: once more, as root of a user namespace.
+if [ -z "${HOSTS_USER:-}" ] && ! unshare --net --mount true 2>/dev/null; then
+    if unshare --user --map-root-user --net --mount true 2>/dev/null; then
         HOSTS_USER=1 exec unshare --user --map-root-user sh "$0" "$@"
     fi
-    hosts_skip "separate hosts need root, or user namespaces"
+    hosts_skip "separate hosts need root, or user namespaces for everybody"
 fi
 
 hosts_need() {
@@ -44,6 +49,8 @@ hosts_need() {
     HOSTS_DIR=$(mktemp -d) || exit 1
     trap 'hosts_down; rm -rf "$HOSTS_DIR"' EXIT
     trap 'exit 143' INT TERM HUP
+    mkdir "$HOSTS_DIR/tmp" || exit 1
+    export TMPDIR="$HOSTS_DIR/tmp" # libraries name what they keep there after host and process, as above
 }
 
 # hosts_start NAME COMMAND-PREFIX...: the first process of a host; its number goes to NAME.pid
