@@ -87,6 +87,9 @@ slurm_up() {
     mkdir -p "$slurm_dir/state" "$slurm_dir/munge"
     chmod 755 "$HOSTS_DIR" "$slurm_dir" "$slurm_dir/munge"
     slurm_configuration "$1" >"$slurm_dir/slurm.conf"
+    slurm_version=$(slurmd -V | sed -n 's/[^0-9]*\([0-9]*\)\.\([0-9]*\).*/\1\2/p')
+    # it looks for cgroups otherwise, also where nothing is to use them
+    [ "${slurm_version:-0}" -lt 2311 ] || echo CgroupPlugin=disabled >"$slurm_dir/cgroup.conf"
     mungekey --create --keyfile="$slurm_dir/key" || exit 1
     slurm_i=0
     while [ "$slurm_i" -le "$1" ]; do
