@@ -109,11 +109,13 @@ void tg_trace_end(const tg_trace_key *key, int64_t begin_ns, double flops, doubl
     if (!s || !begin_ns)
         return;
     int64_t end_ns = tg_clock_ns();
-    tg_trace_totals *total = entry_of(s->totals, &s->key_count, key);
-    total->calls++;
-    total->ns += (end_ns - begin_ns) / (key->threads > 1 ? key->threads : 1);
-    total->flops += flops;
-    total->bytes += bytes;
+    if (!key->group) {
+        tg_trace_totals *total = entry_of(s->totals, &s->key_count, key);
+        total->calls++;
+        total->ns += (end_ns - begin_ns) / (key->threads > 1 ? key->threads : 1);
+        total->flops += flops;
+        total->bytes += bytes;
+    }
     if (s->ring_size)
         s->ring[s->recorded % s->ring_size] =
             (tg_trace_span){.key = *key, .begin_ns = begin_ns, .end_ns = end_ns};

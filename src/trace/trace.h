@@ -9,7 +9,8 @@
  *   ... work ...
  *   tg_trace_end(&(tg_trace_key){.name = "linear_forward", .shape = {R, in, out}}, begin, flops, bytes);
  *
- * Spans may nest; each counts its whole time, so a parent's total includes its children's.
+ * Spans may nest; each counts its whole time. One that is there to hold others, a phase of a step, is a `group`: it
+ * goes to the ring alone, so that totals are of what was done and add up to no more than the time that passed.
  *
  * Memory  tg_trace_new allocates everything (heap); recording allocates nothing. A thread keeps
  *         TG_TRACE_KEYS keys; all later ones are counted together under TG_TRACE_MORE.
@@ -22,6 +23,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +36,7 @@ typedef struct tg_trace_key {
     const char *name;                  /* borrowed for the trace's life; compared by its letters */
     size_t shape[TG_TRACE_DIMENSIONS]; /* unused ones 0 */
     int threads; /* that run such spans side by side, each counting its share of the time; 0 as 1 */
+    bool group;  /* made of other spans: in the ring, not in the totals */
 } tg_trace_key;
 
 typedef struct tg_trace_totals {

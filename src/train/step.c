@@ -150,7 +150,7 @@ static tg_status backward(tg_step *step, const tg_objective_output *objective, b
 
 static void trace(const char *name, int64_t begin_ns)
 {
-    tg_trace_end(&(tg_trace_key){.name = name}, begin_ns, 0, 0);
+    tg_trace_end(&(tg_trace_key){.name = name, .group = true}, begin_ns, 0, 0);
 }
 
 tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch, bool last)

@@ -56,6 +56,7 @@ for operation in linear_forward linear_backward_input linear_backward_weight mlp
     grep -q "^{\"operation\":\"$operation\"" rows || fault "no $operation in the account"
 done
 tail -n 1 rows | grep -q '^{"operation":"other","shape":"","calls":null' || fault "no row 'other' at the end"
+tail -n 1 rows | grep -q '"step_s":[0-9]' || fault "operations count time twice: $(tail -n 1 rows)"
 # value of a key in every row, one a line
 column() { sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" rows; }
 column share | awk '{ sum += $1; if ($1 < 0) exit 1 } END { exit !((sum - 1) ^ 2 < 1e-12) }' || fault "shares: $(cat rows)"

@@ -67,6 +67,26 @@ static void totals_and_ring(void **state)
     tg_trace_free(trace);
 }
 
+static void groups_are_in_the_ring_alone(void **state)
+{
+    (void)state;
+    const tg_trace_key step = {.name = "step", .group = true}, product = {.name = "product"};
+    tg_trace_totals totals[TG_TRACE_KEYS];
+    tg_trace_span spans[4];
+    tg_trace *trace;
+    assert_ok(tg_trace_new(1, 4, &trace));
+    tg_trace_attach(trace, 0);
+    const int64_t begin = tg_trace_begin();
+    tg_trace_end(&product, begin, 10, 0);
+    tg_trace_end(&step, begin, 0, 0);
+    tg_trace_attach(NULL, 0);
+    assert_int_equal(tg_trace_collect(trace, totals), 1);
+    assert_string_equal(totals[0].key.name, "product");
+    assert_int_equal(tg_trace_spans(trace, 0, spans, 4), 2);
+    assert_string_equal(spans[1].key.name, "step");
+    tg_trace_free(trace);
+}
+
 static void too_many_keys_are_counted_together(void **state)
 {
     (void)state;
@@ -130,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(detached_threads_record_nothing),
         cmocka_unit_test(totals_and_ring),
+        cmocka_unit_test(groups_are_in_the_ring_alone),
         cmocka_unit_test(too_many_keys_are_counted_together),
         cmocka_unit_test(threads_add_up),
     };
