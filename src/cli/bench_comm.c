@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/options_parallel.h"
+#include "comm/cost.h"
 #include "os/clock.h"
 
 #include <math.h>
@@ -99,12 +100,7 @@ static tg_status measure(tg_comm *comm, const comm_settings *s, const tg_comm_wo
     TG_TRY(measure_once(comm, work, &unused)); /* opens connections, takes memory */
     for (int64_t i = 0; i < s->repeats; i++)
         TG_TRY(measure_once(comm, work, &times[i]));
-    size_t begin, end;
-    tg_comm_piece(work->count, comm->size, comm->rank, &begin, &end);
-    size_t scatter = (work->count - (end - begin)) * tg_dtype_bytes(work->wire);
-    size_t gather = (end - begin) * sizeof(float) * ((size_t)comm->size - 1);
-    size_t sent = (work->kind != TG_COMM_ALL_GATHER ? scatter : 0) +
-                  (work->kind != TG_COMM_REDUCE_SCATTER ? gather : 0);
+    const size_t sent = tg_comm_cost_bytes(work, comm->size, comm->rank);
     qsort(times, (size_t)s->repeats, sizeof *times, compare);
     double median = times[s->repeats / 2];
     *out = (result){.name = name,

@@ -22,6 +22,11 @@ tg_status tg_comm_meet(tg_comm *comm, const char *what, const void *mine, size_t
     return comm->ops->meet(comm, what, mine, bytes, out_all);
 }
 
+tg_status tg_comm_reserve(tg_comm *comm, size_t count, tg_dtype wire)
+{
+    return comm->ops->reserve(comm, count, wire);
+}
+
 void tg_comm_quiet(tg_comm *comm)
 {
     comm->ops->quiet(comm);

@@ -82,6 +82,7 @@ typedef struct tg_comm_ops {
     void (*close)(tg_comm *comm);
     bool (*lost)(tg_comm *comm, int rank);
     bool (*record)(tg_comm *comm, tg_comm_ticket ticket, tg_comm_record *out);
+    tg_status (*reserve)(tg_comm *comm, size_t count, tg_dtype wire);
 } tg_comm_ops;
 
 /* First member of every back end's own structure. */
@@ -95,6 +96,11 @@ struct tg_comm {
 
 /* One rank: every collective is done at once. Static storage; close does nothing. */
 tg_comm *tg_comm_self(void);
+
+/* Takes the memory of collectives of up to `count` elements, their sums made of `wire`, as many at once as there may be
+ * (tg_comm_cost_memory), so that a rank that has none fails here and not in the middle of one. Waits for those under way;
+ * each rank for itself. */
+tg_status tg_comm_reserve(tg_comm *comm, size_t count, tg_dtype wire) TG_MUST_CHECK;
 
 /* Starts a large collective. They finish in the order in which they began. */
 tg_status tg_comm_begin(tg_comm *comm, const tg_comm_work *work, tg_comm_ticket *out) TG_MUST_CHECK;

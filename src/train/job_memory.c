@@ -63,9 +63,6 @@ static tg_memory collect(const tg_job *job)
     const char *grads = (const char *)job->grads, *m = (const char *)job->m;
     const char *end = (const char *)job->state_memory.base + job->state_memory.used;
     const char *after = job->average ? (const char *)job->average : end;
-    double exchange = (double)tg_comm_bytes(job->comm);
-    if (tg_job_has_ranks(job) && !job->memory_known)
-        exchange = NAN; /* taken as it is needed, in the first step */
     return (tg_memory){
         .bytes = {
             [TG_MEMORY_PROGRAM] = known(job->program_bytes),
@@ -80,7 +77,7 @@ static tg_memory collect(const tg_job *job)
             [TG_MEMORY_DECODING] = NAN,
             [TG_MEMORY_TEACHER] = (double)job->teacher.memory.size,
             [TG_MEMORY_TEACHER_PREPARED] = job->teacher.vit ? known(job->teacher_heap_bytes) : 0,
-            [TG_MEMORY_EXCHANGE] = exchange,
+            [TG_MEMORY_EXCHANGE] = (double)tg_comm_bytes(job->comm),
         }};
 }
 

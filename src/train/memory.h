@@ -14,7 +14,7 @@
  *         batches        what the loader keeps of this rank's share: one in use and `prefetch` more
  *         decoding       workers' photos on their way to pixels, and the list of all photos
  *         teacher        its float32 weights, and its prepared copies (forward only)
- *         exchange       what collectives keep between ranks (tg_host_bytes)
+ *         exchange       what collectives keep between ranks (tg_comm_cost_memory)
  *
  * Accuracy  all rows but `program` and `decoding` are upper bounds that are met to a few per cent; those
  *           two are estimates. Errors TG_ERROR_USAGE when sizes do not fit the machine's numbers.

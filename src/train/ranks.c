@@ -1,6 +1,6 @@
 #include "train/ranks.h"
 
-#include "comm/host/host.h"
+#include "comm/cost.h"
 #include "os/clock.h"
 #include "trace/trace.h"
 
@@ -9,6 +9,16 @@
 
 /* Records kept for each bucket: two steps, each with gradients and parameters. */
 enum { RECORDS = 4 };
+
+/* Elements of the largest bucket, at most. */
+static size_t largest_bucket(const tg_ranks_options *options, size_t elements)
+{
+    const size_t largest = options->bucket_bytes > options->first_bucket_bytes
+                               ? options->bucket_bytes
+                               : options->first_bucket_bytes;
+    const size_t bucket = largest / sizeof(float) + TG_COMM_GRAIN;
+    return bucket < elements ? bucket : elements;
+}
 
 tg_status tg_ranks_open(tg_ranks *ranks, tg_comm *comm, const tg_ranks_options *options,
                         size_t elements)
@@ -22,7 +32,7 @@ tg_status tg_ranks_open(tg_ranks *ranks, tg_comm *comm, const tg_ranks_options *
     ranks->records = calloc(RECORDS * ranks->buckets.count, sizeof *ranks->records);
     if (!ranks->records)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for %zu buckets", ranks->buckets.count);
-    return TG_OK;
+    return tg_comm_reserve(comm, largest_bucket(options, elements), options->wire);
 }
 
 void tg_ranks_close(tg_ranks *ranks)
@@ -40,11 +50,7 @@ void tg_ranks_close(tg_ranks *ranks)
 
 size_t tg_ranks_bytes(const tg_ranks_options *options, size_t elements, int size)
 {
-    const size_t largest = options->bucket_bytes > options->first_bucket_bytes
-                               ? options->bucket_bytes
-                               : options->first_bucket_bytes;
-    const size_t bucket = largest / sizeof(float) + TG_COMM_GRAIN;
-    return tg_host_bytes(size, bucket < elements ? bucket : elements, options->wire);
+    return tg_comm_cost_memory(size, largest_bucket(options, elements), options->wire);
 }
 
 void tg_ranks_forget(tg_ranks *ranks)

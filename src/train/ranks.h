@@ -50,6 +50,7 @@ typedef struct tg_ranks_sums {
     int stop;                /* in: a wish to stop here; out: the first rank's that has one */
 } tg_ranks_sums;
 
+/* Takes the memory of its collectives as well (tg_comm_reserve). */
 tg_status tg_ranks_open(tg_ranks *ranks, tg_comm *comm, const tg_ranks_options *options,
                         size_t elements) TG_MUST_CHECK;
 /* Waits until nothing comes or goes: to be called before the memory of parameters, gradients and shares

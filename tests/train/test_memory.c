@@ -4,6 +4,7 @@
 #include "support/device.h"
 #include "support/ranks.h"
 
+#include "comm/cost.h"
 #include "train/memory.h"
 
 #include <math.h>
@@ -179,7 +180,7 @@ static void test_exchange(void **state)
     for (int size = 2; size <= 5; size++)
         for (int wire = 0; wire < 2; wire++) {
             exchange e = {.count = 100000, .wire = wire ? TG_BF16 : TG_F32};
-            const size_t most = tg_host_bytes(size, e.count, e.wire);
+            const size_t most = tg_comm_cost_memory(size, e.count, e.wire);
             tg_test_ranks_run(size, 20, reduce_and_gather, &e, status, text);
             for (int r = 0; r < size; r++) {
                 assert_int_equal(status[r], TG_OK);

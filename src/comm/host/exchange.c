@@ -182,6 +182,16 @@ static tg_status post_phase(tg_host_exchange *x, tg_transport *t)
     return x->gathering ? post_pieces(x, t) : post_reduce(x, t);
 }
 
+tg_status tg_host_exchange_reserve(tg_host_exchange *x, const tg_transport *t, size_t count,
+                                   tg_dtype wire)
+{
+    x->work = (tg_comm_work){.kind = TG_COMM_ALL_REDUCE, .count = count, .wire = wire};
+    x->gathering = true; /* of float32, which takes the most messages */
+    TG_TRY(reserve(x, t));
+    x->gathering = false;
+    return reserve(x, t);
+}
+
 tg_status tg_host_exchange_begin(tg_host_exchange *x, tg_transport *t)
 {
     x->gathering = x->work.kind == TG_COMM_ALL_GATHER;

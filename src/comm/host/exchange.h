@@ -34,6 +34,9 @@ typedef struct tg_host_look {
     bool moved, done;
 } tg_host_look;
 
+/* Takes the memory of an all-reduce of `count` elements, the most that one of so many needs. Not while one is under way. */
+tg_status tg_host_exchange_reserve(tg_host_exchange *exchange, const tg_transport *transport,
+                                   size_t count, tg_dtype wire) TG_MUST_CHECK;
 /* Posts the messages of the first phase. */
 tg_status tg_host_exchange_begin(tg_host_exchange *exchange, tg_transport *transport) TG_MUST_CHECK;
 /* Tests messages, adds what is complete, goes on to the second phase. */

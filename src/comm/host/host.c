@@ -190,14 +190,35 @@ static bool record_of(tg_comm *comm, tg_comm_ticket ticket, tg_comm_record *out)
     return known;
 }
 
-static void quiet(tg_comm *comm)
+/* Waits until nothing is under way; lock held. */
+static void await_idle(tg_host *h)
 {
-    tg_host *h = host_of(comm);
-    pthread_mutex_lock(&h->lock);
     h->waiting = true;
     while (!h->failed && h->first < h->next)
         pthread_cond_wait(&h->changed, &h->lock);
     h->waiting = false;
+}
+
+/* The thread looks at exchanges that are under way alone, and there is none while the lock is held. */
+static tg_status reserve(tg_comm *comm, size_t count, tg_dtype wire)
+{
+    tg_host *h = host_of(comm);
+    pthread_mutex_lock(&h->lock);
+    await_idle(h);
+    tg_status status = h->failed ? failure(h) : TG_OK;
+    for (int i = 0; i < TG_HOST_DEPTH && status == TG_OK; i++)
+        status = tg_host_exchange_reserve(&h->ring[i], &h->transport, count, wire);
+    if (!h->failed)
+        h->bytes = tg_host_count_bytes(h);
+    pthread_mutex_unlock(&h->lock);
+    return status;
+}
+
+static void quiet(tg_comm *comm)
+{
+    tg_host *h = host_of(comm);
+    pthread_mutex_lock(&h->lock);
+    await_idle(h);
     bool failed = h->failed;
     pthread_mutex_unlock(&h->lock);
     if (failed)
@@ -305,8 +326,9 @@ static tg_status introduce(tg_host *h, const char *name)
 tg_status tg_host_open(const tg_transport *transport, const char *host_name_of_self, double stall_s,
                        tg_comm **out)
 {
-    static const tg_comm_ops ops = {begin,      wait_for, meet,  set_stall,  host_name, bytes_of,
-                                    traffic_of, quiet,    leave, close_host, is_lost,   record_of};
+    static const tg_comm_ops ops = {begin,    wait_for,   meet,   set_stall, host_name,
+                                    bytes_of, traffic_of, quiet,  leave,     close_host,
+                                    is_lost,  record_of,  reserve};
     tg_transport copy = *transport;
     const size_t size = (size_t)copy.size;
     tg_host *h = calloc(1, sizeof *h);

@@ -73,6 +73,9 @@ static inline tg_host_exchange *tg_host_exchange_of(tg_host *h, tg_comm_ticket t
  * and wakes whoever waits. Lock held. */
 void tg_host_record_failure(tg_host *h, tg_status status);
 
+/* Memory that the exchanges keep; lock held. */
+size_t tg_host_count_bytes(const tg_host *h);
+
 /* The progress thread; user: the tg_host. */
 void *tg_host_run(void *user);
 

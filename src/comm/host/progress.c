@@ -142,6 +142,14 @@ static view take_view(tg_host *h, progress *p)
     return v;
 }
 
+size_t tg_host_count_bytes(const tg_host *h)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < TG_HOST_DEPTH; i++)
+        bytes += tg_host_exchange_bytes(&h->ring[i]);
+    return bytes;
+}
+
 /* Tells the caller what a round has brought. */
 static void publish(tg_host *h, const tg_comm_traffic *traffic, tg_comm_ticket done,
                     tg_status status)
@@ -155,9 +163,7 @@ static void publish(tg_host *h, const tg_comm_traffic *traffic, tg_comm_ticket d
     h->traffic.busy_ns += traffic->busy_ns;
     if (done > h->first) {
         h->first = done;
-        h->bytes = 0;
-        for (int i = 0; i < TG_HOST_DEPTH; i++)
-            h->bytes += tg_host_exchange_bytes(&h->ring[i]);
+        h->bytes = tg_host_count_bytes(h);
         pthread_cond_broadcast(&h->changed);
     }
     pthread_mutex_unlock(&h->lock);
