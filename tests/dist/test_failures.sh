@@ -46,10 +46,10 @@ goes_on() {
 # The cable of host 3, pulled while gradients are under way.
 hosts_up $ranks 20mbit
 start cut
-work_await 120 is_under_way || fail "cut: no steps"
+await 120 is_under_way || fail "cut: no steps"
 begin=$(date +%s)
 hosts_cut 3
-work_await $((stall + margin)) all_left $ranks || fail "cut: not all have left: $(cat status.*)"
+await $((stall + margin)) all_left $ranks || fail "cut: not all have left: $(cat status.*)"
 echo "cut: all ranks left within $(($(date +%s) - begin)) s"
 # Whichever of the two sees it first says it; the other one sees the same, or hears it.
 for rank in 0 1; do
@@ -74,10 +74,10 @@ find_process() {
 hosts_up $ranks 20mbit
 start killed
 program=$(readlink -f "$TAGINE") network=$(readlink "/proc/$(hosts_pid 2)/ns/net")
-work_await 60 find_process || fail "killed: no process on host 2"
-work_await 120 is_under_way || fail "killed: no steps"
+await 60 find_process || fail "killed: no process on host 2"
+await 120 is_under_way || fail "killed: no steps"
 kill -9 "$victim"
-work_await $((stall + margin)) all_left $ranks || fail "killed: not all have left: $(cat status.*)"
+await $((stall + margin)) all_left $ranks || fail "killed: not all have left: $(cat status.*)"
 [ "$(cat status.1)" = 137 ] || fail "killed: the rank left with $(cat status.1)"
 for rank in 0 2; do
     leaves $rank

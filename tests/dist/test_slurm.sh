@@ -58,7 +58,7 @@ submit() {
 }
 is_under_way() { [ "$(work_losses "$run" 2>/dev/null | wc -l)" -ge 10 ]; }
 has_state() { [ "$(slurm_state "$job")" = "$1" ]; }
-comes_to() { work_await 60 has_state "$1" || fail "$run: its job is $(slurm_state "$job"), not $1"; }
+comes_to() { await 60 has_state "$1" || fail "$run: its job is $(slurm_state "$job"), not $1"; }
 saved() { readlink "$run/checkpoints/last"; }
 # has_saved: every rank left with 143, and the last step is the checkpoint
 has_saved() {
@@ -80,7 +80,7 @@ hosts_limit 2 eth0
 
 # What happens before a time limit: SIGTERM to the steps. All save, and the job is queued again.
 submit requeued
-work_await 60 is_under_way || fail "requeued: no steps"
+await 60 is_under_way || fail "requeued: no steps"
 slurm scancel --signal=TERM "$job" || fail "requeued: scancel"
 comes_to PENDING
 has_saved
@@ -88,17 +88,17 @@ requeued=$job
 
 # Cancelled: SIGTERM to ranks, srun and the script, and SIGKILL when they have not ended after KillWait.
 submit cancelled
-work_await 60 is_under_way || fail "cancelled: no steps"
+await 60 is_under_way || fail "cancelled: no steps"
 slurm scancel "$job" || fail "cancelled: scancel"
 has_ended() { [ -z "$(slurm squeue --noheader --jobs "$job" 2>/dev/null)" ]; }
-work_await 60 has_ended || fail "cancelled: its job is $(slurm_state "$job")"
+await 60 has_ended || fail "cancelled: its job is $(slurm_state "$job")"
 has_saved
 
 # Killed at once: what was saved before remains.
 submit killed --checkpoint-steps 5
-work_await 60 is_under_way || fail "killed: no steps"
+await 60 is_under_way || fail "killed: no steps"
 slurm scancel --signal=KILL "$job.0" || fail "killed: scancel"
-work_await 60 has_ended || fail "killed: its job is $(slurm_state "$job")"
+await 60 has_ended || fail "killed: its job is $(slurm_state "$job")"
 [ -n "$(saved)" ] || fail "killed: nothing was saved"
 
 for host in 1 2; do hosts_on $host tc qdisc del dev eth0 root; done

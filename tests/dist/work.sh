@@ -1,5 +1,7 @@
 # work.sh - the small training that tests on hosts do; sourced after hosts.sh.
 
+. "$TAGINE_SOURCE_DIR/tests/support/await.sh"
+
 fail() {
     printf 'FAILED: %s\n' "$*"
     tail -n 20 out err err.* ${fail_shows:-} 2>/dev/null
@@ -62,15 +64,3 @@ work_rank='rank=$OMPI_COMM_WORLD_RANK ranks=$0
         i=$((i + 1))
         sleep 0.1
     done'
-
-# work_await SECONDS COMMAND...: false when it has not come true by then
-work_await() {
-    work_ticks=$(($1 * 20))
-    shift
-    while [ $work_ticks -gt 0 ]; do
-        "$@" && return 0
-        work_ticks=$((work_ticks - 1))
-        sleep 0.05
-    done
-    return 1
-}

@@ -7,7 +7,9 @@
 #   fail WORDS...                says so, with what $fail_shows names, and ends the test
 #   mpi_photos FOLDER COUNT PX   generated photos, COUNT of each of 4 kinds
 #   rank_process RUN RANK        the number of the process of a rank
-#   await SECONDS COMMAND...     false when it has not come true by then
+#   await                        of await.sh
+
+. "$TAGINE_SOURCE_DIR/tests/support/await.sh"
 
 fail_shows="out err"
 
@@ -46,15 +48,4 @@ rank_process() {
     rank_fd=$(find /proc/[0-9]*/fd -maxdepth 1 -lname "$(readlink -f "$1")/log/rank-$2.log" 2>/dev/null | head -n 1)
     rank_fd=${rank_fd#/proc/}
     [ -n "$rank_fd" ] && echo "${rank_fd%%/*}"
-}
-
-await() {
-    await_ticks=$(($1 * 10))
-    shift
-    while [ $await_ticks -gt 0 ]; do
-        "$@" && return 0
-        await_ticks=$((await_ticks - 1))
-        sleep 0.1
-    done
-    return 1
 }

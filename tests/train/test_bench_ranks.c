@@ -1,8 +1,7 @@
 /* A bench on ranks whose messages are slow gives its memory back only when nobody sends to it any more. */
+#include "support/bench.h"
 #include "support/check.h"
 #include "support/ranks.h"
-
-#include "train/bench.h"
 
 #include <string.h>
 
@@ -22,25 +21,8 @@ static int wants_stop(void *user)
 static tg_status run_bench(tg_comm *comm, tg_test_world *world, void *user)
 {
     trial *t = user;
-    const tg_bench_options options = {
-        .kind = TG_BENCH_TRAIN,
-        .model = "vit_tiny_patch16_224",
-        .shape = {.img_size = 32,
-                  .patch_size = 8,
-                  .embed_dim = 32,
-                  .depth = 2,
-                  .num_heads = 2,
-                  .reg_tokens = -1,
-                  .num_classes = 5},
-        .batch_size = 2,
-        .steps = STEPS,
-        .dtype = TG_F32,
-        .threads = 1,
-        .cpu_cap = TG_CPU_LEVEL_COUNT,
-        .comm = comm,
-        .ranks = {.first_bucket_bytes = 4096, .bucket_bytes = 16384, .shard = true},
-        .no_peak = true,
-        .stop = t->stop && comm->rank == RANKS - 1 ? wants_stop : NULL};
+    tg_bench_options options = tg_test_bench_options(comm, STEPS, true);
+    options.stop = t->stop && comm->rank == RANKS - 1 ? wants_stop : NULL;
     tg_test_world_delay(world, 1, 20 * 1000 * 1000);
     return tg_bench_run(&options, &t->result[comm->rank]);
 }

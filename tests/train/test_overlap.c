@@ -1,9 +1,9 @@
 /* What collectives took against backward: closed forms, a picture, clocks of ranks, and timelines of real steps. */
+#include "support/bench.h"
 #include "support/check.h"
 #include "support/ranks.h"
 #include "support/timeline.h"
 
-#include "train/bench.h"
 #include "train/step_trace.h"
 
 #include <math.h>
@@ -117,26 +117,9 @@ static tg_status run_bench(tg_comm *comm, tg_test_world *world, void *user)
 {
     trial *t = user;
     (void)world;
-    const tg_bench_options options = {
-        .kind = TG_BENCH_TRAIN,
-        .model = "vit_tiny_patch16_224",
-        .shape = {.img_size = 32,
-                  .patch_size = 8,
-                  .embed_dim = 32,
-                  .depth = 2,
-                  .num_heads = 2,
-                  .reg_tokens = -1,
-                  .num_classes = 5},
-        .batch_size = 2,
-        .warmup = WARMUP,
-        .steps = STEPS,
-        .dtype = TG_F32,
-        .threads = 1,
-        .cpu_cap = TG_CPU_LEVEL_COUNT,
-        .comm = comm,
-        .ranks = {.first_bucket_bytes = 4096, .bucket_bytes = 16384, .shard = t->shard},
-        .no_peak = true,
-        .trace = t->folder};
+    tg_bench_options options = tg_test_bench_options(comm, STEPS, t->shard);
+    options.warmup = WARMUP;
+    options.trace = t->folder;
     return tg_bench_run(&options, &t->result[comm->rank]);
 }
 
