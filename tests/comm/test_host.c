@@ -225,7 +225,7 @@ static tg_status fail_in_reduction(tg_comm *comm, tg_test_world *world, void *us
     if (comm->rank == 1 && what == MUTED)
         tg_test_world_mute(world, 1);
     if (comm->rank == 1 && what == BREAKS)
-        tg_test_world_break(world, 1);
+        tg_test_world_break(world, 1, TG_TEST_SENDS);
     if (comm->rank == 1 && what == LEAVES) {
         tg_comm_leave(comm, "the disk of this rank is full");
         return TG_OK;
@@ -271,6 +271,53 @@ static void test_faults(void **state)
                 print_error("case %zu, rank %d: %s\n", i, r, text[r]);
             assert_non_null(strstr(text[r], cases[i].others_say));
         }
+    }
+}
+
+/* What rank 1 says when the transport fails it, and when. */
+typedef struct breakage {
+    int calls;
+    bool meet;
+    const char *say[4];
+} breakage;
+
+static tg_status break_transport(tg_comm *comm, tg_test_world *world, void *user)
+{
+    const breakage *b = user;
+    plan p = {100000, TG_F32, 1};
+    int all[TG_TEST_RANKS], mine = 0;
+    TG_TRY(tg_comm_meet(comm, "before", &mine, sizeof mine, all));
+    if (comm->rank == 1)
+        tg_test_world_break(world, 1, b->calls);
+    if (comm->rank == 1 && b->calls == TG_TEST_TESTS) /* finds it in what it hears from others */
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    return b->meet ? tg_comm_meet(comm, "counting", &mine, sizeof mine, all)
+                   : all_reduce(comm, world, &p);
+}
+
+/* An error of the library that carries messages names collective, rank, host and bytes. Which peer is the first to
+ * fail is the exchange's affair. */
+static void test_transport_errors(void **state)
+{
+    (void)state;
+    static const breakage cases[] = {
+        {TG_TEST_SENDS, false, {"sending to rank ", "the all-reduce of 0.38 MiB (values)", "7"}},
+        {TG_TEST_RECEIVES, false, {"receiving from rank ", "(values), with ", "letter error 8"}},
+        {TG_TEST_TESTS, false, {"receiving from rank ", "a word outside of", "letter error 9"}},
+        {TG_TEST_SENDS, true, {"sending to rank ", "the meeting 'counting' of 256 bytes", " 7"}},
+        {TG_TEST_RECEIVES, true, {"receiving from rank ", "with 256 bytes to come", "error 8"}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tg_status status[TG_TEST_RANKS];
+        char text[TG_TEST_RANKS][512];
+        breakage b = cases[i];
+        tg_test_ranks_run(3, 1, break_transport, &b, status, text);
+        assert_int_equal(status[1], TG_ERROR_PEER);
+        bool all = strstr(text[1], " on host") && strstr(text[1], "--resume auto");
+        for (int k = 0; k < 3; k++)
+            all = all && strstr(text[1], b.say[k]);
+        if (!all)
+            print_error("case %zu: %s\n", i, text[1]);
+        assert_true(all);
     }
 }
 
@@ -419,6 +466,7 @@ int main(void)
         cmocka_unit_test(test_agree),
         cmocka_unit_test(test_agree_alone),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_transport_errors),
         cmocka_unit_test(test_dead_for_another),
         cmocka_unit_test(test_slow_rank),
         cmocka_unit_test(test_progress),

@@ -39,7 +39,8 @@ typedef struct slot {
 struct tg_test_world {
     pthread_mutex_t lock;
     letter *first, *last;
-    bool muted[TG_TEST_RANKS], broken[TG_TEST_RANKS], cut[TG_TEST_RANKS][TG_TEST_RANKS];
+    bool muted[TG_TEST_RANKS], cut[TG_TEST_RANKS][TG_TEST_RANKS];
+    int broken[TG_TEST_RANKS]; /* which calls */
     int64_t delay_ns[TG_TEST_RANKS];
     /* [from][to][tag]: how many there were; a receive gets the letter of its own number */
     uint32_t sends[TG_TEST_RANKS][TG_TEST_RANKS][TAGS],
@@ -56,11 +57,20 @@ static tg_test_world *world_of(tg_transport *t)
     return ((port *)t->state)->world;
 }
 
+static bool is_broken(tg_transport *t, int call)
+{
+    tg_test_world *w = world_of(t);
+    pthread_mutex_lock(&w->lock);
+    bool broken = w->broken[t->rank] & call;
+    pthread_mutex_unlock(&w->lock);
+    return broken;
+}
+
 static int send_letter(tg_transport *t, const void *data, size_t bytes, int peer, int tag,
                        tg_transport_request *out)
 {
     tg_test_world *w = world_of(t);
-    if (w->broken[t->rank])
+    if (is_broken(t, TG_TEST_SENDS))
         return 7;
     letter *l = calloc(1, sizeof *l);
     slot *s = calloc(1, sizeof *s);
@@ -90,6 +100,8 @@ static int send_letter(tg_transport *t, const void *data, size_t bytes, int peer
 static int receive_letter(tg_transport *t, void *data, size_t bytes, int peer, int tag,
                           tg_transport_request *out)
 {
+    if (is_broken(t, TG_TEST_RECEIVES))
+        return 8;
     slot *s = calloc(1, sizeof *s);
     if (!s)
         abort();
@@ -117,13 +129,15 @@ static int test_letter(tg_transport *t, tg_transport_request *request, int *out_
     slot *s = request->slot[0];
     int code = 0;
     *out_done = 0;
+    if (is_broken(t, TG_TEST_TESTS))
+        return 9;
     pthread_mutex_lock(&w->lock);
     if (s->sent) {
         *out_done = s->sent->taken;
     } else {
         letter *l = find_letter(w, t->rank, s);
         if (l && l->bytes > s->bytes)
-            code = 9;
+            code = 10;
         else if (l) {
             memcpy(s->into, l->data, l->bytes);
             l->taken = true;
@@ -232,9 +246,9 @@ void tg_test_world_delay(tg_test_world *world, int rank, int64_t delay_ns)
     pthread_mutex_unlock(&world->lock);
 }
 
-void tg_test_world_break(tg_test_world *world, int rank)
+void tg_test_world_break(tg_test_world *world, int rank, int calls)
 {
     pthread_mutex_lock(&world->lock);
-    world->broken[rank] = true;
+    world->broken[rank] |= calls;
     pthread_mutex_unlock(&world->lock);
 }

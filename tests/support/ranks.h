@@ -21,7 +21,8 @@ void tg_test_world_mute(tg_test_world *world, int rank);
 void tg_test_world_cut(tg_test_world *world, int from, int to);
 /* Messages from `rank` take at least so long. */
 void tg_test_world_delay(tg_test_world *world, int rank, int64_t delay_ns);
-/* Sends of `rank` fail from now on. */
-void tg_test_world_break(tg_test_world *world, int rank);
+/* What `rank` asks of the transport fails from now on, each of the kinds in `calls`. */
+enum { TG_TEST_SENDS = 1, TG_TEST_RECEIVES = 2, TG_TEST_TESTS = 4 };
+void tg_test_world_break(tg_test_world *world, int rank, int calls);
 
 #endif

@@ -25,7 +25,7 @@ tg_status tg_host_listen(tg_host *h, int peer)
     int code = h->transport.receive(&h->transport, &line->heard, sizeof line->heard, peer,
                                     CONTROL_TAG, &line->in);
     if (code)
-        return tg_host_transport_failed(&h->transport, "receiving from", peer, code);
+        return tg_host_report_broken(&h->transport, h->peers, NULL, peer, true, code);
     line->listening = true;
     return TG_OK;
 }
@@ -38,7 +38,7 @@ tg_status tg_host_hear(tg_host *h, bool busy)
         if (line->listening) {
             int code = h->transport.test(&h->transport, &line->in, &done);
             if (code)
-                return tg_host_transport_failed(&h->transport, "receiving from", r, code);
+                return tg_host_report_broken(&h->transport, h->peers, NULL, r, true, code);
         }
         if (!done)
             continue;
@@ -88,7 +88,7 @@ tg_status tg_host_tell_alive(tg_host *h)
         int code = h->transport.send(&h->transport, &h->alive, sizeof h->alive, r, CONTROL_TAG,
                                      &line->out);
         if (code)
-            return tg_host_transport_failed(&h->transport, "sending to", r, code);
+            return tg_host_report_broken(&h->transport, h->peers, NULL, r, false, code);
         line->sending = true;
     }
     return TG_OK;

@@ -1,4 +1,4 @@
-#include "comm/host/exchange.h"
+#include "comm/host/peers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +7,6 @@
 static int tag_of(const tg_host_exchange *x)
 {
     return 2 + (int)(x->ticket % 16000) * 2 + x->gathering;
-}
-
-tg_status tg_host_transport_failed(tg_transport *transport, const char *doing, int peer, int code)
-{
-    char text[256];
-    transport->error_text(transport, code, text, sizeof text);
-    if (peer < 0)
-        return tg_fail(TG_ERROR_MACHINE, "%s: %s", doing, text);
-    return tg_fail(TG_ERROR_PEER, "%s rank %d: %s", doing, peer, text);
 }
 
 static size_t wire_bytes(const tg_host_exchange *x)
@@ -70,11 +61,9 @@ static tg_status post(tg_host_exchange *x, tg_transport *t, bool receive, void *
     *m = (tg_host_message){.bytes = bytes, .peer = peer, .part = part, .receive = receive};
     int code = receive ? t->receive(t, data, bytes, peer, tag_of(x), &m->request)
                        : t->send(t, data, bytes, peer, tag_of(x), &m->request);
-    if (code)
-        return tg_host_transport_failed(t, receive ? "receiving from" : "sending to", peer, code);
     x->message_count++;
     x->open++;
-    return TG_OK;
+    return code ? tg_host_report_broken(t, x->peers, x, peer, receive, code) : TG_OK;
 }
 
 /* Part `part` of a contiguous run of elements; nothing when the run is shorter. */
@@ -256,8 +245,7 @@ tg_status tg_host_exchange_look(tg_host_exchange *x, tg_transport *t, tg_host_lo
             continue;
         int code = t->test(t, &m->request, &done);
         if (code)
-            return tg_host_transport_failed(t, m->receive ? "receiving from" : "sending to",
-                                            m->peer, code);
+            return tg_host_report_broken(t, x->peers, x, m->peer, m->receive, code);
         if (!done)
             continue;
         m->done = true;

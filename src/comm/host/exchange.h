@@ -15,7 +15,8 @@ typedef struct tg_host_message {
 /* A collective under way. Buffers are kept from one to the next. */
 typedef struct tg_host_exchange {
     tg_comm_work work;
-    const void *mine; /* TG_COMM_MEET: [bytes], and where all go: [size][bytes] */
+    const struct tg_host_peer *peers; /* [size], for what is said of them (peers.h) */
+    const void *mine;                 /* TG_COMM_MEET: [bytes], and where all go: [size][bytes] */
     void *all;
     size_t meet_bytes;
     tg_comm_ticket ticket;
@@ -44,8 +45,5 @@ tg_status tg_host_exchange_look(tg_host_exchange *exchange, tg_transport *transp
                                 tg_host_look *out) TG_MUST_CHECK;
 size_t tg_host_exchange_bytes(const tg_host_exchange *exchange);
 void tg_host_exchange_done(tg_host_exchange *exchange);
-
-/* Records what the transport says of `code`; peer -1: of no one in particular. */
-tg_status tg_host_transport_failed(tg_transport *transport, const char *doing, int peer, int code);
 
 #endif

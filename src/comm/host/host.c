@@ -306,8 +306,6 @@ static tg_status introduce(tg_host *h, const char *name)
 {
     tg_host_peer self = {.process = tg_process_self()};
     snprintf(self.host, sizeof self.host, "%s", name);
-    for (int r = 0; r < h->base.size; r++) /* until they have said who they are */
-        snprintf(h->peers[r].host, sizeof h->peers[r].host, "a host not known yet");
     tg_host_peer *all = calloc((size_t)h->base.size, sizeof *all);
     if (!all)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", h->base.size);
@@ -346,6 +344,8 @@ tg_status tg_host_open(const tg_transport *transport, const char *host_name_of_s
         .ops = &ops, .rank = copy.rank, .size = copy.size, .library = h->transport.library};
     h->lines = lines;
     h->peers = peers;
+    for (size_t r = 0; r < size; r++) /* until they have said who they are */
+        snprintf(peers[r].host, sizeof peers[r].host, "a host not known yet");
     h->first = h->next = 1;
     h->stall_ns = h->silence_ns = (int64_t)(stall_s * NS_PER_S);
     snprintf(h->alive.reason, sizeof h->alive.reason, "%s", TG_HOST_ALIVE);

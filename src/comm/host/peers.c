@@ -85,3 +85,18 @@ tg_status tg_host_report_dead(const tg_host_exchange *x, const tg_host_peer *pee
         peer, peers[peer].host, (long long)peers[peer].process.pid, outstanding(x, peer, true),
         what);
 }
+
+tg_status tg_host_report_broken(tg_transport *t, const tg_host_peer *peers,
+                                const tg_host_exchange *x, int peer, bool receive, int code)
+{
+    char text[256], what[160] = "a word outside of collectives", bytes[96] = "";
+    t->error_text(t, code, text, sizeof text);
+    if (x) {
+        describe(x, what, sizeof what);
+        snprintf(bytes, sizeof bytes, ", with %zu bytes to come and %zu not taken",
+                 outstanding(x, peer, true), outstanding(x, peer, false));
+    }
+    return tg_fail(TG_ERROR_PEER, "%s rank %d on %s (process %lld) failed in %s%s: %s. " RESUME,
+                   receive ? "receiving from" : "sending to", peer, peers[peer].host,
+                   (long long)peers[peer].process.pid, what, bytes, text);
+}

@@ -19,5 +19,9 @@ int tg_host_find_dead(const tg_host_exchange *exchange, const tg_transport *tran
 /* Records TG_ERROR_PEER about a peer whose process is gone. */
 tg_status tg_host_report_dead(const tg_host_exchange *exchange, const tg_host_peer *peers,
                               int peer);
+/* Records TG_ERROR_PEER: the transport gave `code` for a message from the peer (receive) or to it, in `exchange`,
+ * or outside of collectives (NULL). Names rank, host, collective and bytes outstanding. */
+tg_status tg_host_report_broken(tg_transport *transport, const tg_host_peer *peers,
+                                const tg_host_exchange *exchange, int peer, bool receive, int code);
 
 #endif

@@ -46,6 +46,7 @@ static void take_up(tg_host *h, tg_comm_ticket ticket)
     tg_host_order *o = &h->orders[ticket % TG_HOST_QUEUE];
     tg_host_exchange *x = tg_host_exchange_of(h, ticket);
     x->work = o->work;
+    x->peers = h->peers;
     x->mine = o->mine;
     x->all = o->all;
     x->meet_bytes = o->meet_bytes;
