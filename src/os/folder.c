@@ -1,5 +1,6 @@
 #include "os/folder.h"
 
+#include "os/clock.h"
 #include "os/file.h"
 #include "os/temp.h"
 
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Deeper trees than any of ours are refused rather than overrun the stack. */
@@ -38,30 +40,55 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* One level: 0 when it is a folder, whoever made it; EAGAIN when others changed what is there or above it
+ * meanwhile; else what is wrong. */
+static int make_level(const char *path)
+{
+    struct stat st;
+    if (mkdir(path, 0777) == 0)
+        return 0;
+    int error = errno;
+    if (is_folder(path)) /* on some file systems it gave EROFS or EACCES and not EEXIST */
+        return 0;
+    if (error == EEXIST)
+        return lstat(path, &st) == 0 && !S_ISDIR(st.st_mode) ? ENOTDIR : EAGAIN;
+    return error == ENOENT || error == ESTALE ? EAGAIN : error;
+}
+
+/* All levels of `path`, which is cut behind the one that cannot be made. */
+static int make_levels(char *path)
+{
+    for (char *at = path + (*path != '\0');; at++) {
+        if (*at != '/' && *at != '\0')
+            continue;
+        const char saved = *at;
+        *at = '\0';
+        int error = make_level(path);
+        if (error || !saved)
+            return error;
+        *at = saved;
+    }
+}
+
 tg_status tg_folder_make(const char *path)
 {
+    const struct timespec pause = {.tv_nsec = 5000000};
+    const int64_t begin = tg_clock_ns();
     char *copy = strdup(path);
     if (!copy)
         return tg_fail(TG_ERROR_MACHINE, "cannot make folder %s: out of memory", path);
+    int error = make_levels(copy);
+    while (error == EAGAIN && tg_clock_seconds(tg_clock_ns() - begin) < TG_FILE_PATIENCE_S) {
+        nanosleep(&pause, NULL);
+        strcpy(copy, path);
+        error = make_levels(copy);
+    }
     tg_status status = TG_OK;
-    for (char *at = copy + 1; status == TG_OK; at++) {
-        if (*at != '/' && *at != '\0')
-            continue;
-        char saved = *at;
-        *at = '\0';
-        /* on some file systems an existing folder gives EROFS or EACCES and not EEXIST */
-        if (mkdir(copy, 0777) < 0) {
-            int error = errno;
-            if (!is_folder(copy)) {
-                errno = error == EEXIST ? ENOTDIR : error;
-                bool bad_name = errno == ENOTDIR || errno == ENAMETOOLONG || errno == ELOOP;
-                status = tg_fail_errno("make folder", copy);
-                status = bad_name ? TG_ERROR_USAGE : status;
-            }
-        }
-        *at = saved;
-        if (!saved)
-            break;
+    if (error) {
+        errno = error == EAGAIN ? ENOENT : error;
+        bool bad_name = errno == ENOTDIR || errno == ENAMETOOLONG || errno == ELOOP;
+        status = tg_fail_errno("make folder", copy);
+        status = bad_name ? TG_ERROR_USAGE : status;
     }
     free(copy);
     return status;

@@ -22,7 +22,7 @@ tg_status tg_new_folder_commit(tg_new_folder *folder) TG_MUST_CHECK;
 void tg_new_folder_discard(tg_new_folder *folder);
 
 /* Makes the folder and those above it; one that exists (or that another process makes meanwhile) is
- * fine. */
+ * fine, and where others remove one of them meanwhile it begins again, for TG_FILE_PATIENCE_S (file.h). */
 tg_status tg_folder_make(const char *path) TG_MUST_CHECK;
 /* Removes a file or a folder with all that is in it; links are removed, not followed. Absent is
  * fine. */

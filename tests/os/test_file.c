@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -159,8 +160,66 @@ static void folder_make_meets_a_file(void **state)
     assert_ok(tg_file_write(in_temp("plain"), "x", 1));
     assert_error(tg_folder_make(in_temp("plain")), TG_ERROR_USAGE, "Not a directory");
     assert_error(tg_folder_make(in_temp("plain/below")), TG_ERROR_USAGE, "Not a directory");
+    assert_int_equal(symlink("nowhere/at/all", in_temp("dangling")), 0);
+    assert_error(tg_folder_make(in_temp("dangling")), TG_ERROR_USAGE, "Not a directory");
+    assert_error(tg_folder_make(""), TG_ERROR_MACHINE, "No such file or directory");
     assert_ok(tg_folder_make(in_temp("x/y/z")));
     assert_ok(tg_folder_make(in_temp("x/y/z/")));
+}
+
+enum { MAKERS = 8, ROUNDS = 50 };
+
+/* Starts with the others when the pipe's other end is closed; exits with what making the folder gave. */
+static pid_t start_maker(const int gate[2], const char *path)
+{
+    char byte;
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    close(gate[1]);
+    (void)!read(gate[0], &byte, 1);
+    tg_status status = tg_folder_make(path);
+    if (status < 0)
+        print_error("%s\n", tg_error_message());
+    _exit(-status);
+}
+
+static pid_t start_remover(const char *path)
+{
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends with a test that fails */
+    for (;; usleep(50))
+        (void)!tg_tree_remove(path);
+}
+
+/* Eight processes make the same three new levels at once, fifty times, and fifty times more while another
+ * one removes them all the time: nobody fails on what the others do. */
+static void many_make_the_same_folders(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        char top[4200], path[4300];
+        int gate[2], code;
+        pid_t makers[MAKERS];
+        snprintf(top, sizeof top, "%s/round-%d", tg_test_temp_dir(), round);
+        snprintf(path, sizeof path, "%s/b/c", top);
+        pid_t remover = round < ROUNDS ? 0 : start_remover(top);
+        assert_int_equal(pipe(gate), 0);
+        for (int i = 0; i < MAKERS; i++)
+            makers[i] = start_maker(gate, path);
+        close(gate[0]);
+        close(gate[1]);
+        for (int i = 0; i < MAKERS; i++) {
+            assert_int_equal(waitpid(makers[i], &code, 0), makers[i]);
+            assert_int_equal(code, 0);
+        }
+        if (remover)
+            kill(remover, SIGKILL);
+        assert_true(remover ? waitpid(remover, &code, 0) == remover : tg_file_exists(path));
+        assert_ok(tg_tree_remove(top));
+    }
 }
 
 static void cleaning_spares_live_writers(void **state)
@@ -276,6 +335,7 @@ int main(void)
         cmocka_unit_test(folders_are_replaced_whole),
         cmocka_unit_test(removal_does_not_follow_links),
         cmocka_unit_test(folder_make_meets_a_file),
+        cmocka_unit_test(many_make_the_same_folders),
         cmocka_unit_test(cleaning_spares_live_writers),
         cmocka_unit_test(kill_at_any_moment),
         cmocka_unit_test(disk_free),
