@@ -1,5 +1,6 @@
 /* tagine bench comm: how fast this job's ranks exchange, against what their link can carry. */
 #include "base/json_writer.h"
+#include "cli/bench_comm_core.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/options_parallel.h"
@@ -143,6 +144,63 @@ static void print(const tg_invocation *invocation, const tg_comm *comm, const re
     tg_text_append_char(out, '\n');
 }
 
+static void put_core(const comm_settings *s, const tg_comm *comm, const tg_comm_core *c,
+                     tg_text *out)
+{
+    tg_json_writer w = tg_json_writer_init(out);
+    tg_json_begin_object(&w, NULL);
+    tg_json_put_string(&w, "collective", "core");
+    tg_json_put_int(&w, "ranks", comm->size);
+    tg_json_put_uint(&w, "bytes", c->count * sizeof(float));
+    tg_json_put_string(&w, "reduce_dtype", tg_reduce_dtype_names[s->parallel.reduce_dtype]);
+    tg_json_put_double(&w, "seconds", c->seconds);
+    tg_json_put_double(&w, "sent_bytes", c->sent_bytes);
+    tg_json_put_uint(&w, "messages", c->messages);
+    tg_json_put_double(&w, "cpu_ns", c->cpu_ns);
+    tg_json_put_double(&w, "cpu_ns_per_kib", 1024 * c->cpu_ns_per_byte);
+    tg_json_put_double(&w, "cpu_ns_per_message", c->cpu_ns_per_message);
+    tg_json_put_double(&w, "packets_ns", c->packets_ns);
+    tg_json_put_double(&w, "packets_ns_per_kib", 1024 * c->packets_ns_per_byte);
+    tg_json_put_double(&w, "quiet_cores", c->quiet_cores);
+    tg_json_end_object(&w);
+    tg_text_append_char(out, '\n');
+}
+
+static void append_core(const tg_comm_core *c, tg_text *out)
+{
+    tg_text_append_format(out,
+                          "\ncore time of a rank in an all-reduce of %.2f MiB (%.2f ms), while it "
+                          "does not wait\n"
+                          "  %-15s%12.2f ms  %10.0f ns a KiB sent, %.1f us a message\n",
+                          (double)c->count * 4 / 1048576, 1e3 * c->seconds, "its thread",
+                          1e-6 * c->cpu_ns, 1024 * c->cpu_ns_per_byte,
+                          1e-3 * c->cpu_ns_per_message);
+    if (isnan(c->packets_ns))
+        tg_text_append_format(out, "  %-15s%12s     (%.2f cores are in use without it)\n",
+                              "packets", "unknown", c->quiet_cores);
+    else
+        tg_text_append_format(out, "  %-15s%12.2f ms  %10.0f ns a KiB sent, by the kernel\n",
+                              "packets", 1e-6 * c->packets_ns, 1024 * c->packets_ns_per_byte);
+}
+
+static tg_status measure_core(const tg_invocation *invocation, tg_comm *comm, float *data,
+                              size_t count, tg_text *out)
+{
+    const comm_settings *s = invocation->settings;
+    const tg_comm_work work = {.kind = TG_COMM_ALL_REDUCE,
+                               .what = "core time",
+                               .data = data,
+                               .count = count,
+                               .wire = tg_parallel_ranks(&s->parallel).wire};
+    tg_comm_core core;
+    TG_TRY(tg_comm_core_measure(comm, &work, &core));
+    if (invocation->common->json)
+        put_core(s, comm, &core, out);
+    else
+        append_core(&core, out);
+    return TG_OK;
+}
+
 static tg_status measure_all(const tg_invocation *invocation, tg_comm *comm, float *data,
                              tg_text *out)
 {
@@ -184,6 +242,7 @@ static tg_status run_ranks(const tg_invocation *invocation, tg_comm *comm)
     if (!invocation->common->json)
         tg_text_append_format(&text, "%d ranks, %s\n\n", comm->size, comm->library);
     TG_TRY_GOTO(measure_all(invocation, comm, data, &text), free_all);
+    TG_TRY_GOTO(measure_core(invocation, comm, data, bytes / sizeof(float), &text), free_all);
     if (comm->rank == 0)
         status = tg_console_print(&text);
 free_all:
@@ -219,9 +278,14 @@ const tg_command tg_command_bench_comm = {
     .description =
         "Started under mpirun or srun with --comm mpi, measures the latency of a meeting and the "
         "bandwidth of each collective that training uses, on a rank's link each way: the bytes a "
-        "rank sends (and receives) over the time of the slowest.\n\n"
+        "rank sends (and receives) over the time of the slowest. Then what an all-reduce takes of "
+        "a "
+        "rank's core while the rank does something else: the thread that moves messages, and the "
+        "kernel's handling of packets, which can be told on a machine that does nothing "
+        "besides.\n\n"
         "With --json, one object a line: {\"collective\", \"ranks\", \"bytes\", \"seconds\", "
-        "\"link_bytes_per_s\", \"link_share\", ...}.",
+        "\"link_bytes_per_s\", \"link_share\", ...}; the last one, \"core\", has the core time in "
+        "nanoseconds (packets null: not known).",
     .examples = EXAMPLES,
     .see_also = "train",
     .groups = GROUPS,

@@ -9,6 +9,7 @@ mpi_need
 # Objects on stdout; an MPI's own transport may write warnings there too (UCX without /sys does).
 objects() { grep '^{' out; }
 # field NAME: of the first object
+last() { objects | sed -n "\$s/.*\"$1\":\([^,}]*\).*/\1/p"; }
 field() { objects | sed -n "1s/.*\"$1\":\([^,}]*\).*/\1/p"; }
 
 echo "with $mpis"
@@ -16,8 +17,13 @@ for mpi in $mpis; do
     for ranks in 2 3; do
         timeout 60 "mpirun.$mpi" -np $ranks "$TAGINE" bench comm --comm mpi --json --mib 0.01 2 --repeats 2 \
             >out 2>err || fail "$mpi, $ranks ranks"
-        [ "$(objects | wc -l)" = 7 ] || fail "$mpi: one line for each collective and size, by one rank"
+        [ "$(objects | wc -l)" = 8 ] || fail "$mpi: one line for each collective and size, by one rank"
         [ "$(field ranks)" = $ranks ] || fail "$mpi: $ranks ranks"
+        # 2 MiB to each of the others in pieces of 128 KiB, out and back; packets are known (>= 0) or null, never absent
+        [ "$(last messages)" = $(((ranks - 1) * 2 * ((16 + ranks - 1) / ranks))) ] || fail "$mpi: messages"
+        awk "BEGIN { exit !($(last cpu_ns) > 0 && $(last cpu_ns) < 2e9 * $(last seconds) && $(last cpu_ns_per_message) > 0) }" ||
+            fail "$mpi: core time of the thread: $(objects | tail -n 1)"
+        case $(last packets_ns) in null | [0-9]*) ;; *) fail "$mpi: packets: $(objects | tail -n 1)" ;; esac
     done
     timeout 60 "mpirun.$mpi" -np 2 "$TAGINE" bench comm --json >out 2>err && fail "$mpi: two alone"
     grep -q 'add --comm mpi' err || fail "$mpi: says what to add"
