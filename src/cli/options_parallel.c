@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 4096 };
@@ -19,6 +20,8 @@ enum { PATH_BYTES = 4096 };
 #define SAID "what is wrong"
 /* How long such a one waits for the others. */
 enum { TELLING_S = 10 };
+/* For the first to say what all have found, where they cannot meet. */
+enum { FIRST_SPEAKS_S = 1 };
 
 /* The first bucket is small, so that reducing begins while most of backward is still to come. */
 enum { FIRST_BUCKET_SHARE = 4 };
@@ -164,6 +167,13 @@ static void stand_in(tg_comm *comm)
     tg_console_speak();
 }
 
+/* A launcher ends all when one is gone: until the first has spoken, those that leave it to that one stay. */
+static void let_first_speak(void)
+{
+    if (tg_parallel_rank() > 0)
+        nanosleep(&(struct timespec){.tv_sec = FIRST_SPEAKS_S}, NULL);
+}
+
 /* One of several processes that cannot find one another. All of them have this to say, but where only later
  * ones know. */
 static tg_status refuse(const tg_comm_promise *promise, const char *remedy)
@@ -171,6 +181,8 @@ static tg_status refuse(const tg_comm_promise *promise, const char *remedy)
     name_itself();
     if (strcmp(promise->variable, PROCESS) == 0)
         tg_console_speak();
+    else
+        let_first_speak();
     return tg_fail(TG_ERROR_USAGE,
                    "a launcher started %lld processes (%s), and each would do the whole work "
                    "alone: %s",

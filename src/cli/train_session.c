@@ -125,7 +125,7 @@ tg_status tg_train_session_open(tg_train_session *s, const char *path)
     tg_comm *comm = s->options->comm;
     s->rank = comm->rank;
     tg_status status = comm->rank == 0 ? open_session(path, comm, s) : TG_OK;
-    TG_TRY(tg_comm_agree(comm, "the run's directory", status));
+    TG_TRY(tg_comm_follow(comm, "the run's directory", status));
     status = comm->rank == 0 ? TG_OK : join_session(path, comm->rank, s);
     return tg_comm_agree(comm, "logs", status);
 }

@@ -100,7 +100,19 @@ typedef struct verdict {
     char reason[1020];
 } verdict;
 
-tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status)
+/* The failure of the first rank that has one, for a rank that has none. */
+static tg_status adopt(tg_comm *comm, const verdict *all, bool follow)
+{
+    if (follow && all[0].status < 0)
+        return tg_fail((tg_status)all[0].status, "%s", all[0].reason);
+    for (int r = 0; r < comm->size; r++)
+        if (all[r].status < 0)
+            return tg_fail(TG_ERROR_PEER, "rank %d on %s: %s", r, tg_comm_host(comm, r),
+                           all[r].reason);
+    return TG_OK;
+}
+
+static tg_status share_verdict(tg_comm *comm, const char *what, tg_status status, bool follow)
 {
     if (comm->size == 1)
         return status;
@@ -114,13 +126,21 @@ tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status)
         memcpy(mine.reason, own, strnlen(own, sizeof mine.reason - 1));
     tg_status met = tg_comm_meet(comm, what, &mine, sizeof mine, all);
     const bool heard = met == TG_OK;
-    for (int r = 0; r < comm->size && met == TG_OK && mine.status == TG_OK; r++)
-        if (all[r].status < 0)
-            met = tg_fail(TG_ERROR_PEER, "rank %d on %s: %s", r, tg_comm_host(comm, r),
-                          all[r].reason);
+    if (heard && mine.status == TG_OK)
+        met = adopt(comm, all, follow);
     free(all);
     if (mine.status < 0)
         met = tg_fail(mine.status, "%s", own);
     comm->agreed = heard && met < 0 ? fingerprint() : 0;
     return met;
+}
+
+tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status)
+{
+    return share_verdict(comm, what, status, false);
+}
+
+tg_status tg_comm_follow(tg_comm *comm, const char *what, tg_status status)
+{
+    return share_verdict(comm, what, status, true);
 }

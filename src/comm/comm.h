@@ -115,12 +115,15 @@ tg_status tg_comm_meet(tg_comm *comm, const char *what, const void *mine, size_t
 /* Makes one rank's failure everyone's: returns `status` when it is an error here; else TG_ERROR_PEER
  * with the first failing rank's message when there is one; else TG_OK. */
 tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status) TG_MUST_CHECK;
+/* The same for what the first rank has done for all: where it failed, its status and message are everyone's, so that all
+ * end alike. What others failed in beside it counts as in tg_comm_agree. */
+tg_status tg_comm_follow(tg_comm *comm, const char *what, tg_status status) TG_MUST_CHECK;
 
 /* Returns when nothing touches the buffers of collectives any more: those begun are done or, after a
  * failure or leave, given up. Before a buffer is freed whose collectives were not all waited for. */
 void tg_comm_quiet(tg_comm *comm);
 
-/* Whether the message last recorded is the failure that tg_comm_agree returned to all ranks last: then they
+/* Whether the message last recorded is the failure that tg_comm_agree or tg_comm_follow returned to all ranks last: then they
  * can close together, and nobody has to leave. */
 bool tg_comm_agreed(const tg_comm *comm);
 

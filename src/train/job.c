@@ -165,14 +165,13 @@ static tg_status take_up(tg_job *job)
 {
     TG_TRY(tg_job_look_around(job));
     tg_status status = tg_job_resume(job);
-    if (status == TG_OK)
-        status = open_records(job);
-    if (status == TG_OK)
-        log_plan(job);
     tg_job_be_patient(job, true); /* each reads its part of a checkpoint */
     status = tg_comm_agree(job->comm, "going on", status);
     tg_job_be_patient(job, false);
-    return status;
+    TG_TRY(status);
+    TG_TRY(tg_comm_follow(job->comm, "opening the records", open_records(job)));
+    log_plan(job);
+    return TG_OK;
 }
 
 void tg_job_close(tg_job *job)
@@ -296,7 +295,7 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
     if (alike && watch->opened)
         status = watch->opened(watch->user);
     if (alike)
-        status = tg_comm_agree(job.comm, "beginning the records", status);
+        status = tg_comm_follow(job.comm, "beginning the records", status);
     if (status == TG_OK)
         status = tg_job_tell_memory(&job);
     if (status == TG_OK)

@@ -274,7 +274,7 @@ tg_status tg_job_follow_first(tg_job *job, const char *what, tg_status status, v
     if (!all)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", job->comm->size);
     tg_job_be_patient(job, true);
-    status = tg_comm_agree(job->comm, what, status);
+    status = tg_comm_follow(job->comm, what, status);
     if (status == TG_OK)
         status = tg_comm_meet(job->comm, what, inout_answer, bytes, all);
     tg_job_be_patient(job, false);

@@ -203,6 +203,36 @@ static void test_agree(void **state)
     }
 }
 
+/* The second rank fails, too, where it is told to. */
+static tg_status first_fails_for_all(tg_comm *comm, tg_test_world *world, void *user)
+{
+    (void)world;
+    const bool both = *(const bool *)user;
+    tg_status mine = TG_OK;
+    if (comm->rank == 0)
+        mine = tg_fail(TG_ERROR_INPUT, "the checkpoint is damaged");
+    else if (comm->rank == 1 && both)
+        mine = tg_fail(TG_ERROR_MACHINE, "no memory here");
+    tg_status status = tg_comm_follow(comm, "finding a checkpoint", mine);
+    return tg_comm_agreed(comm) ? status : TG_ERROR_FAILED;
+}
+
+static void test_follow(void **state)
+{
+    (void)state;
+    for (int both = 0; both <= 1; both++) {
+        tg_status status[TG_TEST_RANKS];
+        char text[TG_TEST_RANKS][512];
+        bool second = both;
+        tg_test_ranks_run(3, 30, first_fails_for_all, &second, status, text);
+        for (int r = 0; r < 3; r++) {
+            const bool own = both && r == 1;
+            assert_int_equal(status[r], own ? TG_ERROR_MACHINE : TG_ERROR_INPUT);
+            assert_string_equal(text[r], own ? "no memory here" : "the checkpoint is damaged");
+        }
+    }
+}
+
 /* What the faulty rank 1 does before the others wait for it. */
 typedef enum fault { MUTED, LEAVES, ENDS, BREAKS, ELSEWHERE, NO_MEMORY } fault;
 
@@ -465,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_meet),
         cmocka_unit_test(test_agree),
         cmocka_unit_test(test_agree_alone),
+        cmocka_unit_test(test_follow),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_transport_errors),
         cmocka_unit_test(test_dead_for_another),
