@@ -5,10 +5,13 @@
 #include "ckpt/state_list.h"
 #include "ckpt/state_record.h"
 #include "ckpt/state_tensors.h"
+#include "os/file.h"
 #include "os/folder.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool tg_state_is_better(double score, double best)
 {
@@ -54,6 +57,24 @@ tg_status tg_state_find_last(const char *folder, char **out_path)
 tg_status tg_state_check(const char *path)
 {
     return tg_manifest_check(path);
+}
+
+tg_status tg_state_await(const char *path)
+{
+    static const char *const NAMES[] = {"manifest.json", "state.json", "state.safetensors",
+                                        "model/config.json"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        char *file = tg_path_join(path, NAMES[i]);
+        bool there = file && tg_file_await(file, TG_FILE_PATIENCE_S);
+        int error = errno;
+        free(file);
+        if (!file)
+            return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
+        if (!there)
+            return tg_fail(TG_ERROR_INPUT, "%s/%s: the first rank sees it, this rank does not: %s",
+                           path, NAMES[i], strerror(error));
+    }
+    return TG_OK;
 }
 
 tg_status tg_state_load(const char *path, const tg_state *state, int64_t *out_step,

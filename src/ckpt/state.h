@@ -72,6 +72,11 @@ tg_status tg_state_find_last(const char *folder, char **out_path) TG_MUST_CHECK;
 /* Whether a step folder (or what a link leads to) is whole: reads all of it. */
 tg_status tg_state_check(const char *path) TG_MUST_CHECK;
 
+/* Waits for all that tg_state_load reads of a checkpoint which another host has made or checked: a network file
+ * system may show it late, each file for itself. TG_ERROR_INPUT with the name of what is not there after
+ * TG_FILE_PATIENCE_S (os/file.h). */
+tg_status tg_state_await(const char *path) TG_MUST_CHECK;
+
 /* Reads one that was checked. Every buffer and field asked for must be there with its shapes, and no
  * other buffer: a state is never restored in part. Fields and pieces are undefined after an error.
  * *out_step and *out_score, what the record says, may be NULL. */

@@ -29,13 +29,21 @@ bool tg_file_exists(const char *path)
     return stat(path, &st) == 0;
 }
 
+/* Asks the server, which a look at its attributes may not (close-to-open). What may not be read is there. */
+static bool can_be_opened(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 || errno == EACCES;
+}
+
 bool tg_file_await(const char *path, double seconds)
 {
     const struct timespec pause = {.tv_nsec = 20000000};
     const int64_t begin = tg_clock_ns();
-    struct stat st;
     for (;;) {
-        if (stat(path, &st) == 0)
+        if (can_be_opened(path))
             return true;
         int error = errno;
         if ((error != ENOENT && error != ESTALE) ||

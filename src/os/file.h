@@ -28,8 +28,8 @@ tg_status tg_file_read(const char *path, size_t max_bytes, char **out,
 /* Replaces `path` by these bytes, written aside. */
 tg_status tg_file_write(const char *path, const void *bytes, size_t length) TG_MUST_CHECK;
 bool tg_file_exists(const char *path);
-/* Waits for what another host has made and said so: a network file system may show it late. False, with
- * errno, when it is not there after so long. */
+/* Waits until a file or folder can be opened that another host has made and said so: a network file system may show it
+ * late, or give a stale handle of what was there before. False, with errno, when it cannot after so long. */
 #define TG_FILE_PATIENCE_S 3.0
 bool tg_file_await(const char *path, double seconds);
 /* Whose fault an errno of opening or reading something named by the user is: TG_ERROR_MACHINE for

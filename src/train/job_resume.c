@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "ckpt/state.h"
 #include "ckpt/state_list.h"
 #include "os/document.h"
 #include "os/file.h"
@@ -216,10 +217,7 @@ static tg_status find(tg_job *job, const tg_checkpoint_options *options, place *
     }
     if (!out->shared)
         return find_own(job, options, out);
-    if (!out->none && !tg_file_await(out->path, TG_FILE_PATIENCE_S))
-        return tg_fail(TG_ERROR_INPUT,
-                       "%s: the first rank sees this checkpoint, this rank does not", out->path);
-    return TG_OK;
+    return out->none || tg_job_is_first(job) ? TG_OK : tg_state_await(out->path);
 }
 
 /* TG_END: there is none to go on from. */

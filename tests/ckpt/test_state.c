@@ -435,6 +435,18 @@ static void kills_cost_at_most_one_save(void **state)
     job_close(&j);
 }
 
+/* On a rank that sees files late (tests/dist/test_late_files.sh) one that never comes is named. */
+static void a_file_that_never_comes(void **state)
+{
+    (void)state;
+    char path[4200], file[4300];
+    snprintf(path, sizeof path, "%s/never", tg_test_temp_dir());
+    snprintf(file, sizeof file, "%s/manifest.json", path);
+    assert_ok(tg_folder_make(path));
+    assert_ok(tg_file_write(file, "{}", 2));
+    assert_error(tg_state_await(path), TG_ERROR_INPUT, "state.json: the first rank sees it");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +459,7 @@ int main(void)
         cmocka_unit_test(states_are_not_restored_in_part),
         cmocka_unit_test(a_full_disk_costs_nothing_older),
         cmocka_unit_test(kills_cost_at_most_one_save),
+        cmocka_unit_test(a_file_that_never_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
