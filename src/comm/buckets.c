@@ -83,14 +83,21 @@ tg_status tg_buckets_finish(tg_buckets *buckets)
     return tg_comm_wait(buckets->comm, buckets->items[buckets->count - 1].ticket);
 }
 
+tg_status tg_buckets_send(tg_buckets *buckets, size_t i, float *data, size_t count)
+{
+    const tg_comm_work work = {.kind = TG_COMM_ALL_GATHER,
+                               .what = "parameters",
+                               .data = data,
+                               .count = count,
+                               .wire = TG_F32};
+    return tg_comm_begin(buckets->comm, &work, &buckets->items[i].ticket);
+}
+
 tg_status tg_buckets_gather(tg_buckets *buckets, float *params)
 {
-    tg_comm_work work = {.kind = TG_COMM_ALL_GATHER, .what = "parameters", .wire = TG_F32};
     for (size_t i = buckets->count; i-- > 0;) {
-        tg_bucket *b = &buckets->items[i];
-        work.data = params + b->offset;
-        work.count = b->count;
-        TG_TRY(tg_comm_begin(buckets->comm, &work, &b->ticket));
+        const tg_bucket *b = &buckets->items[i];
+        TG_TRY(tg_buckets_send(buckets, i, params + b->offset, b->count));
     }
     return TG_OK;
 }

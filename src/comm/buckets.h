@@ -7,7 +7,7 @@
  *           TG_COMM_GRAIN, the same on every rank, and depend on the sizes alone.
  * Pieces    of each bucket every rank owns one (tg_comm_piece); with sharding a rank's moments, master
  *           copies and average exist for its pieces only, packed in the order of buckets.
- * States    init -> { reduce -> ready... -> finish } (-> gather -> need... ) ... -> done
+ * States    init -> { reduce -> ready... -> finish } (-> gather or send... -> need... ) ... -> done
  * Errors    those of tg_comm; ready keeps the first one for finish.
  * Memory    a few bytes a bucket (heap). Threads: the caller's one.
  */
@@ -50,6 +50,9 @@ tg_status tg_buckets_finish(tg_buckets *buckets) TG_MUST_CHECK;
 
 /* Starts sending this rank's pieces of params [elements] to all, from the head on. */
 tg_status tg_buckets_gather(tg_buckets *buckets, float *params) TG_MUST_CHECK;
+/* The same for bucket `i` alone, from the head on: its range of the parameters, or whatever stands for it: data
+ * [count] with this rank's piece (tg_comm_piece) at its place. It has come when the bucket's ticket is done. */
+tg_status tg_buckets_send(tg_buckets *buckets, size_t i, float *data, size_t count) TG_MUST_CHECK;
 /* Waits until params [offset, offset + count) has come from all owners. */
 tg_status tg_buckets_need(tg_buckets *buckets, size_t offset, size_t count) TG_MUST_CHECK;
 

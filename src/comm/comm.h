@@ -47,7 +47,7 @@ typedef struct tg_comm_work {
     const char *what; /* for messages: "gradients 3"; static storage */
     float *data;      /* [count], 64-byte aligned */
     size_t count;
-    tg_dtype wire; /* TG_F32 or TG_BF16 (sums; gathering parameters is always exact) */
+    tg_dtype wire; /* of sums: TG_F32 or TG_BF16; what is gathered arrives as the bits it was */
 } tg_comm_work;
 
 typedef struct tg_comm_traffic {

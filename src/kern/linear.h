@@ -8,7 +8,9 @@
  *            y has dtype `y_dtype` (compute dtype, or TG_F32 e.g. for logits).
  * Prepared   A tg_weight holds what the device needs to multiply fast (bf16, blocked, transposed).
  *            `refresh` builds it from the fp32 W: call it once after creation and after every
- *            change of W (each optimizer step). Using a weight never refreshed is an assert.
+ *            change of W (each optimizer step). Using a weight never refreshed is an assert. A bf16
+ *            copy is rounded as tokens.from_f32 of the same table rounds, whatever its layout: from W
+ *            or from what from_f32 and to_f32 leave of W it is the same bits.
  * Memory     weight_new allocates from the heap (bytes: weight_bytes); freed by weight_free.
  *            Scratch for backward_weight lives in the weight's stream-shared scratch, grown on
  *            first use of a shape.

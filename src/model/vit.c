@@ -222,6 +222,17 @@ tg_status tg_vit_refresh(tg_vit *vit)
     return tg_vit_refresh_range(vit, 0, vit->table.elements);
 }
 
+bool tg_vit_reads_bf16(const tg_vit *vit, size_t offset)
+{
+    bool weight = offset == vit->patch_w || offset == vit->head_w || offset == vit->head_dist_w;
+    for (size_t l = 0; l < vit->config.depth && !weight; l++) {
+        const tg_block_offsets *o = &vit->offsets[l];
+        weight =
+            offset == o->qkv_w || offset == o->proj_w || offset == o->fc1_w || offset == o->fc2_w;
+    }
+    return weight && vit->dtype == TG_BF16;
+}
+
 size_t tg_vit_weight_bytes(const tg_vit_config *config, const tg_kern *kern, tg_dtype dtype,
                            bool trainable)
 {

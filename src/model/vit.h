@@ -44,6 +44,10 @@ tg_status tg_vit_refresh(tg_vit *vit) TG_MUST_CHECK;
  * in any order, the copies are the same bits as after tg_vit_refresh. */
 tg_status tg_vit_refresh_range(tg_vit *vit, size_t offset, size_t count) TG_MUST_CHECK;
 
+/* Whether forward and backward read the tensor at params[offset] through a bf16 copy alone: what its values have
+ * beyond what tokens.from_f32 keeps of them, they never see (kern/linear.h). */
+bool tg_vit_reads_bf16(const tg_vit *vit, size_t offset);
+
 /* Upper bound of arena bytes for one forward of B images (TRAIN: with its backward). (size_t)-1 when
  * the number does not fit, or memory is short. */
 size_t tg_vit_step_bytes(const tg_vit_config *config, size_t B, tg_dtype dtype, tg_vit_mode mode);
@@ -59,7 +63,7 @@ typedef tg_status (*tg_vit_range_needed)(void *user, size_t offset, size_t count
 
 typedef struct tg_vit_input {
     size_t B;
-    const float *image;         /* [B,3,S_h,S_w] normalised */
+    const float *image; /* [B,3,S_h,S_w] normalised */
     /* stochastic depth (TRAIN): masks are functions of (seed, epoch, sample_index[b], block) */
     uint64_t seed, epoch;
     const uint64_t *sample_index; /* [B]; NULL allowed when drop_path is 0 */
@@ -92,7 +96,7 @@ typedef struct tg_vit_backward_args {
 } tg_vit_backward_args;
 
 /* Uses the tape of the last TRAIN forward on the same arena; afterwards the caller releases it. */
-tg_status tg_vit_backward(tg_vit *vit, tg_arena *step, const tg_vit_backward_args *args)
-    TG_MUST_CHECK;
+tg_status tg_vit_backward(tg_vit *vit, tg_arena *step,
+                          const tg_vit_backward_args *args) TG_MUST_CHECK;
 
 #endif

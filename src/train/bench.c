@@ -138,6 +138,7 @@ static tg_status make_step(bench *b)
                         .ranks = has_ranks(b) ? &b->ranks : NULL};
     if (b->teacher.vit)
         b->step.objective = (tg_objective){.kd = TG_KD_KL, .alpha = 0.5, .temperature = 2};
+    TG_TRY(tg_step_narrow(&b->step, &b->student.table));
     return tg_arena_init(&b->activations, tg_step_arena_bytes(&b->step, B, b->dtype),
                          "activations");
 }

@@ -176,6 +176,8 @@ static tg_status write_gathered(saving *s)
 {
     const tg_train_tensors *t = s->tensors;
     tg_status status = TG_OK;
+    if (t->ranks)
+        TG_TRY(tg_ranks_complete(t->ranks, t->params));
     for (size_t b = 0; b < s->view.state.buffer_count; b++) {
         float *whole = s->view.data[b];
         if (s->view.packed[b]) {

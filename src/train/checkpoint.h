@@ -40,7 +40,7 @@ typedef struct tg_train_tensors {
     const tg_model_info *info;
     const tg_param_table *model_table; /* the model alone, a prefix of `table` */
     const tg_param_table *table;       /* with the projection, if any */
-    float *params;                     /* whole */
+    float *params;                     /* whole; others' pieces maybe rounded (tg_ranks_complete) */
     float *m, *v, *average; /* whole, or packed when ranks->options.shard; average NULL when off */
     tg_ranks *ranks;        /* NULL: this process alone */
     bool together;          /* all ranks see the folder of checkpoints, and write into it */

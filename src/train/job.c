@@ -93,6 +93,7 @@ static tg_status open_step(tg_job *job)
                           .mean_over = job->group_batch * (size_t)o->recipe.grad_accum_steps,
                           .seed = (uint64_t)o->recipe.seed,
                           .ranks = tg_job_has_ranks(job) ? &job->ranks : NULL};
+    TG_TRY(tg_step_narrow(&job->step, &job->table));
     size_t bytes = tg_step_arena_bytes(&job->step, job->share, job->dtype);
     return tg_arena_init(&job->arena, bytes, "step");
 }

@@ -43,8 +43,7 @@ typedef struct tg_job {
     tg_projection projection;
     tg_arena state_memory;          /* grads, m, v, average */
     float *grads, *m, *v, *average; /* sharded: m, v, average of this rank's pieces alone */
-    float
-        *whole_average; /* all of it, as of the last tg_job_gather_average; sharded: where gradients
+    float *whole_average; /* all of it, as of the last tg_job_gather_model; sharded: where gradients
                              are, which nobody needs between windows */
     tg_optimizer optimizer;
     tg_schedule schedule;
@@ -129,8 +128,9 @@ size_t tg_job_own_elements(const tg_job *job);
 void tg_job_pack(const tg_job *job, const float *whole, float *out_packed);
 /* Refuses ranks that would not compute the same: names who differs, and in what. */
 tg_status tg_job_compare_ranks(tg_job *job) TG_MUST_CHECK;
-/* The weight average of all ranks into whole_average. */
-tg_status tg_job_gather_average(tg_job *job) TG_MUST_CHECK;
+/* What is exported, of all ranks and exact: the weight average into whole_average; without one the parameters, which
+ * shares may have rounded here (tg_ranks_complete). */
+tg_status tg_job_gather_model(tg_job *job) TG_MUST_CHECK;
 /* Finds out whether all ranks see one run directory (job->together). Every rank calls it. */
 tg_status tg_job_look_around(tg_job *job) TG_MUST_CHECK;
 /* Around work whose length differs much between ranks: reading and writing of state. */

@@ -47,11 +47,13 @@ void tg_job_pack(const tg_job *job, const float *whole, float *out_packed)
         tg_stream_copy(job->stream, out_packed, whole, job->table.elements * sizeof *whole);
 }
 
-tg_status tg_job_gather_average(tg_job *job)
+tg_status tg_job_gather_model(tg_job *job)
 {
-    if (!sharded(job) || !job->average)
+    if (!sharded(job))
         return TG_OK;
     TG_TRY(tg_step_settle(&job->step));
+    if (!job->average)
+        return tg_ranks_complete(&job->ranks, job->student.params);
     return tg_ranks_gather(&job->ranks, job->stream, job->average, job->whole_average);
 }
 

@@ -247,7 +247,7 @@ static tg_status run_epoch(tg_job *job)
 static tg_status evaluate_epoch(tg_job *job, tg_evaluation *out)
 {
     tg_evaluation e;
-    TG_TRY(tg_job_gather_average(job));
+    TG_TRY(tg_job_gather_model(job));
     TG_TRY(tg_job_evaluate(job, exported_params(job), &e));
     if (job->average) {
         tg_evaluation live;
@@ -367,7 +367,7 @@ static tg_status finish_unscored(tg_job *job)
 {
     bool written = true;
     TG_TRY(tg_step_settle(&job->step));
-    TG_TRY(tg_job_gather_average(job));
+    TG_TRY(tg_job_gather_model(job));
     tg_status status = tg_job_is_first(job) ? write_unscored(job) : TG_OK;
     return tg_job_follow_first(job, "the model", status, &written, sizeof written);
 }

@@ -35,6 +35,31 @@ tg_status tg_ranks_open(tg_ranks *ranks, tg_comm *comm, const tg_ranks_options *
     return tg_comm_reserve(comm, largest_bucket(options, elements), options->wire);
 }
 
+/* Parcels of all ranks lie side by side, each as long as the longest. 0: the bucket is no longer without them. */
+static size_t parcel_floats(const tg_ranks *ranks, const tg_bucket *b)
+{
+    const int size = ranks->comm->size;
+    size_t longest = 0, begin, end;
+    for (int r = 0; r < size; r++) {
+        tg_comm_piece(b->count, size, r, &begin, &end);
+        const size_t n = tg_parcel_length(&ranks->parcels, b->offset + begin, b->offset + end);
+        longest = n > longest ? n : longest;
+    }
+    return longest * (size_t)size < b->count ? longest : 0;
+}
+
+tg_status tg_ranks_narrow(tg_ranks *ranks, const tg_parcels *parcels)
+{
+    assert(ranks->options.shard && !ranks->gathering && !ranks->parcel_floats);
+    ranks->parcels = *parcels;
+    ranks->parcel_floats = calloc(ranks->buckets.count, sizeof *ranks->parcel_floats);
+    if (!ranks->parcel_floats)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %zu buckets", ranks->buckets.count);
+    for (size_t i = 0; i < ranks->buckets.count; i++)
+        ranks->parcel_floats[i] = parcel_floats(ranks, &ranks->buckets.items[i]);
+    return TG_OK;
+}
+
 void tg_ranks_close(tg_ranks *ranks)
 {
     if (!ranks)
@@ -42,8 +67,11 @@ void tg_ranks_close(tg_ranks *ranks)
     if (ranks->comm)
         tg_comm_quiet(ranks->comm);
     tg_buckets_done(&ranks->buckets);
+    tg_parcels_done(&ranks->parcels);
+    free(ranks->parcel_floats);
     free(ranks->each);
     free(ranks->records);
+    ranks->parcel_floats = NULL;
     ranks->each = NULL;
     ranks->records = NULL;
 }
@@ -179,47 +207,105 @@ tg_status tg_ranks_tell(tg_ranks *ranks)
     return status;
 }
 
-static void update_shard(tg_ranks *ranks, tg_optimizer *optimizer, const float *grads,
+static void update_piece(const tg_bucket *b, const tg_optimizer *optimizer, const float *grads,
                          double grad_scale, double lr)
 {
-    for (size_t i = 0; i < ranks->buckets.count; i++) {
-        const tg_bucket *b = &ranks->buckets.items[i];
-        float *average = optimizer->average ? optimizer->average + b->shard_offset : NULL;
-        if (b->own_count)
-            tg_optimizer_update_range(optimizer, b->own_offset, b->own_count, grads + b->own_offset,
-                                      optimizer->m + b->shard_offset,
-                                      optimizer->v + b->shard_offset, average, grad_scale, lr);
-    }
+    float *average = optimizer->average ? optimizer->average + b->shard_offset : NULL;
+    if (b->own_count)
+        tg_optimizer_update_range(optimizer, b->own_offset, b->own_count, grads + b->own_offset,
+                                  optimizer->m + b->shard_offset, optimizer->v + b->shard_offset,
+                                  average, grad_scale, lr);
 }
 
-tg_status tg_ranks_update(tg_ranks *ranks, tg_optimizer *optimizer, const float *grads,
-                          double grad_scale, double lr)
+static size_t floats_of(const tg_ranks *ranks, size_t bucket)
 {
-    /* where nobody ran a forward since: the pieces of one update before those of the next */
-    TG_TRY(tg_ranks_need(ranks, 0, ranks->buckets.elements));
+    return ranks->parcel_floats ? ranks->parcel_floats[bucket] : 0;
+}
+
+/* This rank's piece of bucket `i` to all. Its gradients, where parcels go, have been used. */
+static tg_status send(tg_ranks *ranks, size_t i)
+{
+    const tg_bucket *b = &ranks->buckets.items[i];
+    const size_t floats = floats_of(ranks, i);
+    if (!floats)
+        return tg_buckets_send(&ranks->buckets, i, ranks->params + b->offset, b->count);
+    float *area = ranks->area + b->offset;
+    tg_parcel_pack(&ranks->parcels, ranks->params, b->own_offset, b->own_offset + b->own_count,
+                   area + (size_t)ranks->comm->rank * floats);
+    return tg_buckets_send(&ranks->buckets, i, area, floats * (size_t)ranks->comm->size);
+}
+
+tg_status tg_ranks_update(tg_ranks *ranks, tg_optimizer *optimizer, float *grads, double grad_scale,
+                          double lr)
+{
+    assert(!ranks->gathering);
     tg_optimizer_begin_step(optimizer);
     if (!ranks->options.shard) {
         tg_optimizer_update_range(optimizer, 0, optimizer->elements, grads, optimizer->m,
                                   optimizer->v, optimizer->average, grad_scale, lr);
         return TG_OK;
     }
-    update_shard(ranks, optimizer, grads, grad_scale, lr);
+    ranks->params = optimizer->params;
+    ranks->area = grads;
+    ranks->coming = ranks->buckets.count;
     ranks->gathering = true;
-    return tg_buckets_gather(&ranks->buckets, optimizer->params);
+    ranks->rounded = ranks->parcel_floats != NULL;
+    for (size_t i = ranks->buckets.count; i-- > 0;) {
+        update_piece(&ranks->buckets.items[i], optimizer, grads, grad_scale, lr);
+        TG_TRY(send(ranks, i));
+    }
+    return TG_OK;
+}
+
+static void unpack(tg_ranks *ranks, size_t i)
+{
+    const tg_bucket *b = &ranks->buckets.items[i];
+    const size_t floats = floats_of(ranks, i);
+    const int size = ranks->comm->size;
+    size_t begin, end;
+    for (int r = 0; r < size && floats; r++) {
+        tg_comm_piece(b->count, size, r, &begin, &end);
+        if (r != ranks->comm->rank)
+            tg_parcel_unpack(&ranks->parcels, ranks->area + b->offset + (size_t)r * floats,
+                             b->offset + begin, b->offset + end, ranks->params);
+    }
+}
+
+static tg_status receive(tg_ranks *ranks, size_t i)
+{
+    const int64_t begin = tg_clock_ns();
+    tg_status status = tg_comm_wait(ranks->comm, ranks->buckets.items[i].ticket);
+    count_wait(ranks, "wait for parameters", begin);
+    if (status == TG_OK)
+        unpack(ranks, i);
+    return status;
 }
 
 tg_status tg_ranks_need(tg_ranks *ranks, size_t offset, size_t count)
 {
+    const tg_bucket *buckets = ranks->buckets.items;
     if (!ranks->gathering)
         return TG_OK;
-    int64_t begin = tg_clock_ns();
-    tg_status status = tg_buckets_need(&ranks->buckets, offset, count);
-    count_wait(ranks, "wait for parameters", begin);
-    if (status == TG_OK && offset + count == ranks->buckets.elements) {
+    for (; ranks->coming && buckets[ranks->coming - 1].offset < offset + count; ranks->coming--)
+        TG_TRY(receive(ranks, ranks->coming - 1));
+    if (offset + count == ranks->buckets.elements) {
         keep_records(ranks, true);
         ranks->gathering = false;
+        if (ranks->rounded)
+            tg_parcels_clear_padding(&ranks->parcels, ranks->area);
     }
-    return status;
+    return TG_OK;
+}
+
+tg_status tg_ranks_complete(tg_ranks *ranks, float *params)
+{
+    assert(!ranks->gathering);
+    if (!ranks->rounded)
+        return TG_OK;
+    TG_TRY(tg_buckets_gather(&ranks->buckets, params));
+    TG_TRY(tg_buckets_need(&ranks->buckets, 0, ranks->buckets.elements));
+    ranks->rounded = false;
+    return TG_OK;
 }
 
 void tg_ranks_pack(const tg_ranks *ranks, tg_stream *stream, const float *whole, float *out_packed)

@@ -34,6 +34,22 @@ size_t tg_step_arena_bytes(const tg_step *step, size_t B, tg_dtype dtype)
                          step->objective.kd == TG_KD_FEATURE, B, dtype);
 }
 
+tg_status tg_step_narrow(tg_step *step, const tg_param_table *table)
+{
+    const tg_projection *projection = step->projection;
+    tg_parcels parcels;
+    if (!step->ranks || !step->ranks->options.shard)
+        return TG_OK;
+    TG_TRY(tg_parcels_init(&parcels, step->kern, step->stream, table));
+    for (size_t i = 0; i < table->count; i++) {
+        const size_t at = table->items[i].offset;
+        parcels.narrow[i] = tg_vit_reads_bf16(step->student, at) ||
+                            (projection && projection->dtype == TG_BF16 &&
+                             step->optimizer->params + at == step->projection_params);
+    }
+    return tg_ranks_narrow(step->ranks, &parcels);
+}
+
 /* Rows of logits in the student's class order. */
 static void reorder_classes(const tg_step *step, size_t B, const float *logits, size_t K_t,
                             float *out)
@@ -118,15 +134,19 @@ tg_status tg_step_settle(tg_step *step)
     return status;
 }
 
-/* A rank whose share of the window's last batch is empty has its part in the sums all the same. */
-static void reduce_without_backward(tg_step *step)
+/* A rank whose share of the window's last batch is empty has its part in the sums all the same. Where it had nothing
+ * before either, no forward has asked for the parameters, which may come through the gradients' memory. */
+static tg_status reduce_without_backward(tg_step *step)
 {
     const size_t all = step->ranks->buckets.elements;
+    if (step->ranks->gathering)
+        TG_TRY(bring(step, 0, tg_vit_get_params(step->student)->elements));
     step->backward_begin_ns = step->backward_end_ns = tg_clock_ns();
     if (step->images == 0)
         tg_stream_zero(step->stream, step->grads, all * sizeof *step->grads);
     tg_ranks_reduce(step->ranks, step->grads);
     tg_ranks_ready(step->ranks, 0, all);
+    return TG_OK;
 }
 
 static tg_status backward(tg_step *step, const tg_objective_output *objective, bool last)
@@ -155,11 +175,8 @@ static void trace(const char *name, int64_t begin_ns)
 
 tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch, bool last)
 {
-    if (batch->count == 0) {
-        if (step->ranks && last)
-            reduce_without_backward(step);
-        return TG_OK;
-    }
+    if (batch->count == 0)
+        return step->ranks && last ? reduce_without_backward(step) : TG_OK;
     int64_t start = tg_clock_ns();
     tg_arena_release(step->arena, 0);
     const float *teacher;

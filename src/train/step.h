@@ -67,6 +67,10 @@ size_t tg_step_arena_bytes(const tg_step *step, size_t B, tg_dtype dtype);
 size_t tg_step_bytes(const tg_vit_config *student, const tg_vit_config *teacher, bool feature,
                      size_t B, tg_dtype dtype);
 
+/* With shares, has parameters travel between ranks in no more bits than the step reads (tg_ranks_narrow); else
+ * without effect. table: of all that ranks exchange; borrowed until ranks are closed. Once, before the first step. */
+tg_status tg_step_narrow(tg_step *step, const tg_param_table *table) TG_MUST_CHECK;
+
 /* One micro-batch of `epoch`: gradients are added to the window's. last: it is the window's last, the
  * same on every rank; its gradients go to the other ranks. */
 tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch,
@@ -77,7 +81,8 @@ tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch,
  * layer by layer, anyone else calls settle. */
 tg_status tg_step_update(tg_step *step, double lr, int stop, tg_step_report *out) TG_MUST_CHECK;
 
-/* All parameters and their prepared copies are there when it returns. */
+/* All parameters and their prepared copies are there when it returns: for whoever runs the model. What is to be
+ * saved or exported needs tg_ranks_complete besides. */
 tg_status tg_step_settle(tg_step *step) TG_MUST_CHECK;
 
 #endif

@@ -2,6 +2,7 @@
  * every instruction set against the reference. */
 #include "support/buffer.h"
 #include "support/check.h"
+#include "support/device.h"
 
 #include "kern/kern.h"
 
@@ -103,6 +104,85 @@ static void every_level_matches_the_reference(void **state)
         }
         tg_stream_close(stream);
     }
+}
+
+static tg_buffer identity(size_t n)
+{
+    tg_buffer one = tg_buffer_new(TG_BF16, n * n);
+    for (size_t i = 0; i < n * n; i++)
+        tg_buffer_set(&one, i, i % (n + 1) == 0);
+    return one;
+}
+
+/* Rows of the identity bring the prepared weights to light, one by one. */
+static void reveal(const tg_kern *kern, tg_stream *stream, const tg_buffer *w, size_t in,
+                   size_t out, linear *o)
+{
+    const tg_linear_ops *ops = &kern->linear;
+    tg_buffer x = identity(in), dy = identity(out);
+    tg_weight *weight;
+    *o = (linear){.y = tg_buffer_new(TG_F32, in * out), .dx = tg_buffer_new(TG_BF16, out * in)};
+    assert_ok(ops->weight_new(stream, out, in, TG_BF16, true, &weight));
+    assert_ok(ops->weight_refresh(stream, weight, w->data));
+    assert_ok(ops->forward(stream, weight, in, x.data, NULL, o->y.data, TG_F32));
+    assert_ok(ops->backward_input(stream, weight, out, dy.data, o->dx.data));
+    ops->weight_free(weight);
+    tg_buffer_free(&x);
+    tg_buffer_free(&dy);
+}
+
+/* Ties to even from both sides, the largest number, the smallest normal one and what lies below, which products
+ * take for 0. */
+static tg_buffer odd_weights(size_t n)
+{
+    static const float odd[] = {0x1.01p0F,     0x1.03p0F,       -0x1.03p0F, 0x1.010002p0F,
+                                0x1.00fffep0F, 0x1.fdfffep127F, 0x1p-126F,  0x1.fffffcp-127F,
+                                0x1.fep-127F,  -0x1.8p-130F,    0x1p-149F,  -0.0F};
+    tg_buffer w = tg_buffer_random(TG_F32, n, 1, 0.5);
+    for (size_t i = 0; i < n; i += 3)
+        tg_buffer_set(&w, i, odd[i / 3 % (sizeof odd / sizeof *odd)]);
+    return w;
+}
+
+static float at_least_normal(float value)
+{
+    return fabsf(value) < 0x1p-126F ? 0 : value;
+}
+
+/* Prepared from fp32, and from what from_f32 and to_f32 leave of it, which is what both must be. */
+static void check_rounded(const tg_kern *kern, tg_stream *stream, size_t in, size_t out)
+{
+    tg_buffer w = odd_weights(out * in), narrow = tg_buffer_new(TG_BF16, out * in);
+    tg_buffer wide = tg_buffer_new(TG_F32, out * in);
+    kern->tokens.from_f32(stream, out * in, w.data, TG_BF16, narrow.data);
+    kern->tokens.to_f32(stream, out * in, narrow.data, TG_BF16, wide.data);
+    linear from_w, from_wide;
+    reveal(kern, stream, &w, in, out, &from_w);
+    reveal(kern, stream, &wide, in, out, &from_wide);
+    assert_same(&from_wide.y, &from_w.y, "forward's copy");
+    assert_same(&from_wide.dx, &from_w.dx, "backward's copy");
+    for (size_t o = 0; o < out; o++)
+        for (size_t i = 0; i < in; i++) {
+            const float want = at_least_normal(tg_buffer_get(&wide, o * in + i));
+            assert_true(at_least_normal(tg_buffer_get(&from_w.y, i * out + o)) == want);
+            assert_true(at_least_normal(tg_buffer_get(&from_w.dx, o * in + i)) == want);
+        }
+    tg_buffer *all[] = {&w, &narrow, &wide, &from_w.y, &from_w.dx, &from_wide.y, &from_wide.dx};
+    for (int i = 0; i < 7; i++)
+        tg_buffer_free(all[i]);
+}
+
+static void bf16_copies_round_as_conversions_do(void **state)
+{
+    (void)state;
+    tg_stream *stream = tg_test_stream();
+    const size_t sizes[][2] = {{1, 1}, {7, 5}, {48, 33}, {64, 192}, {96, 32}, {160, 96}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        check_rounded(tg_kern_ref(), NULL, sizes[i][0], sizes[i][1]);
+        if (tg_stream_has_bf16(stream))
+            check_rounded(tg_kern_select(stream), stream, sizes[i][0], sizes[i][1]);
+    }
+    tg_stream_close(stream);
 }
 
 typedef struct mlp {
@@ -294,6 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reference_by_hand),
         cmocka_unit_test(every_level_matches_the_reference),
+        cmocka_unit_test(bf16_copies_round_as_conversions_do),
         cmocka_unit_test(reference_feed_forward_is_the_slope),
         cmocka_unit_test(every_feed_forward_matches_the_reference),
     };

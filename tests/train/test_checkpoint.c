@@ -69,6 +69,18 @@ static tg_status describe(worker *w)
     return tg_param_add(&w->table, "kd_projection.weight", 2, (size_t[]){7, 5}, 3, true);
 }
 
+/* Other ranks' pieces of the parameters, as after a step with shares: not what their owners have. */
+static void spoil_others(worker *w)
+{
+    memset(w->whole[0], 0xFF, w->table.elements * sizeof *w->whole[0]);
+    for (size_t i = 0; i < w->ranks.buckets.count; i++) {
+        const tg_bucket *b = &w->ranks.buckets.items[i];
+        memcpy(w->whole[0] + b->own_offset, w->packed[0] + b->shard_offset,
+               b->own_count * sizeof *w->whole[0]);
+    }
+    w->ranks.rounded = true;
+}
+
 static tg_status open_worker(worker *w, tg_comm *comm, const trial *t)
 {
     const tg_ranks_options options = {2000, 9000, TG_F32, t->shard};
@@ -97,6 +109,8 @@ static tg_status open_worker(worker *w, tg_comm *comm, const trial *t)
                                     .together = t->together && comm->size > 1,
                                     .stream = w->stream,
                                     .scratch = w->scratch};
+    if (packed && t->task != LOAD)
+        spoil_others(w);
     return TG_OK;
 }
 
