@@ -67,17 +67,24 @@ static void from_kernel(const cpu_set_t *mask, size_t bytes, tg_cpu_set *out)
             tg_cpu_set_add(out, cpu);
 }
 
-void tg_affinity_get(tg_cpu_set *out)
+bool tg_affinity_of(int64_t pid, tg_cpu_set *out)
 {
     cpu_set_t *mask = CPU_ALLOC(KERNEL_CPUS);
     const size_t bytes = CPU_ALLOC_SIZE(KERNEL_CPUS);
     *out = (tg_cpu_set){0};
     if (!mask)
-        return;
+        return false;
     CPU_ZERO_S(bytes, mask);
-    if (sched_getaffinity(0, bytes, mask) == 0)
+    const bool known = sched_getaffinity((pid_t)pid, bytes, mask) == 0;
+    if (known)
         from_kernel(mask, bytes, out);
     CPU_FREE(mask);
+    return known;
+}
+
+void tg_affinity_get(tg_cpu_set *out)
+{
+    (void)tg_affinity_of(0, out);
 }
 
 tg_status tg_affinity_set(const tg_cpu_set *set)

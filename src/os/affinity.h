@@ -29,6 +29,8 @@ void tg_cpu_set_print(const tg_cpu_set *set, tg_text *out);
 
 /* Of the calling thread; threads that it starts begin with the same. */
 void tg_affinity_get(tg_cpu_set *out);
+/* Of another process's first thread; false when there is none, or the system does not say. */
+bool tg_affinity_of(int64_t pid, tg_cpu_set *out);
 /* TG_ERROR_MACHINE when the system refuses; then nothing has changed. */
 tg_status tg_affinity_set(const tg_cpu_set *set) TG_MUST_CHECK;
 /* What the calling thread could be given at most: whoever started it may have bound it to fewer. */

@@ -68,3 +68,10 @@ bool tg_process_alive(const tg_process *self, const tg_process *process)
     return read_stat(process->pid, &state, &begun) && begun == process->begun && state != 'Z' &&
            state != 'X';
 }
+
+bool tg_process_runs(int64_t pid)
+{
+    char state;
+    uint64_t begun;
+    return read_stat(pid, &state, &begun) && state != 'Z' && state != 'X';
+}

@@ -19,4 +19,7 @@ tg_process tg_process_self(void);
  * (a dead one that nobody has waited for counts as gone). True also when that cannot be told. */
 bool tg_process_alive(const tg_process *self, const tg_process *process);
 
+/* Whether this process sees one of that number that is not dead already. */
+bool tg_process_runs(int64_t pid);
+
 #endif

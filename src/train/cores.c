@@ -1,6 +1,7 @@
 #include "train/cores.h"
 
 #include "base/log.h"
+#include "os/beside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 void tg_cores_report_read(const tg_cpu_share *share, tg_cores_report *out)
 {
     tg_cpu_set possible;
-    *out = (tg_cores_report){.machine = tg_machine_id(),
+    *out = (tg_cores_report){.process = tg_process_self(),
+                             .machine = tg_machine_id(),
                              .quota_group = share->quota_group,
                              .quota = share->quota,
                              .scheduler = share->scheduler};
@@ -279,6 +281,27 @@ static bool warn(const machine *m, const char *host, const char *advice)
     return true;
 }
 
+/* Processes of other jobs on this rank's machine. */
+static void log_beside(const tg_comm *comm, const tg_cores_report *reports)
+{
+    const tg_cores_report *self = &reports[comm->rank];
+    tg_cpu_set shared;
+    tg_process *own = calloc((size_t)comm->size, sizeof *own);
+    for (int r = 0; own && r < comm->size; r++)
+        own[r] = reports[r].process;
+    int count = own && self->process.machine
+                    ? tg_process_count_beside(own, comm->size, &self->cores, &shared)
+                    : 0;
+    free(own);
+    if (count > 0)
+        tg_log_info(
+            "cores: %s: %d process%s of other jobs may run on %d of these %d cores; jobs do "
+            "not divide cores among them. taskset, mpirun --cpu-set or the batch system "
+            "keep them apart",
+            tg_comm_host(comm, comm->rank), count, count == 1 ? "" : "es",
+            tg_cpu_set_count(&shared), tg_cpu_set_count(&self->cores));
+}
+
 enum { WARNINGS = 4 };
 
 void tg_cores_log(const tg_comm *comm, const tg_cores_report *reports, const tg_cores_place *places,
@@ -290,6 +313,7 @@ void tg_cores_log(const tg_comm *comm, const tg_cores_report *reports, const tg_
         return;
     log_machines(comm, reports, places, told);
     free(told);
+    log_beside(comm, reports);
     for (int r = 0; r < comm->size && warned < WARNINGS; r++) {
         if (!is_first_of_machine(reports, r))
             continue;

@@ -10,6 +10,10 @@
  * Bound       a rank is bound to its part when every rank that divides the same cores fits into its own:
  *             not where there are more ranks than cores, or where --threads asks for more than a part.
  *
+ * Jobs    do not know of one another: two on the same cores divide them among their own ranks each, evenly, so that
+ *         each core has one of either. The log says so; who wants them apart gives each cores of its own
+ *         (taskset, mpirun --cpu-set, the batch system), which it then divides.
+ *
  * Errors  those of comm/; a system that refuses to bind is a warning. Memory none that is kept.
  */
 #ifndef TG_TRAIN_CORES_H
@@ -18,9 +22,11 @@
 #include "comm/comm.h"
 #include "os/affinity.h"
 #include "os/cpu.h"
+#include "os/process.h"
 
 /* What a rank may use, as it was started. */
 typedef struct tg_cores_report {
+    tg_process process;
     uint64_t machine; /* tg_machine_id */
     uint64_t quota_group;
     double quota;           /* cores by cgroup; 0: none */
@@ -62,7 +68,8 @@ tg_status tg_cores_share(tg_comm *comm, const tg_cores_report *mine, tg_cores_wo
                          tg_cores_report *out_reports) TG_MUST_CHECK;
 
 /* Log lines on each machine's ranks, cores and quota, machines of the same shape in one line; warnings where
- * threads are more than cores, or ranks are bound to few while more are free. advice: how this launcher
+ * threads are more than cores, or ranks are bound to few while more are free; what else of this
+ * program runs on the cores of this rank's machine. advice: how this launcher
  * leaves ranks unbound ("--bind-to none"). One rank says it for all. */
 void tg_cores_log(const tg_comm *comm, const tg_cores_report *reports, const tg_cores_place *places,
                   const char *advice);

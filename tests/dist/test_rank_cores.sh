@@ -85,4 +85,30 @@ for mpi in $mpis; do
     [ "$(each threads)" = 1 ] && [ "$(each bound)" = false ] || fail "$mpi: bound to one core: one thread"
     grep -q "warning: .*: 1 rank runs on 1 of $cores cores.*bind-to none" err || fail "$mpi: idle cores are not named"
 done
+
+# Two jobs on one machine. They do not divide its cores, and the second one says so; given cores of their own, they stay
+# on these.
+case $mpi in openmpi) free="--bind-to none" ;; *) free="-bind-to none" ;; esac
+own=$(taskset -pc $$ | sed 's/.*: //; s/,/ /g' | tr ' ' '\n' | awk -F- '{ for (i = $1; i <= $NF; i++) print i }')
+one=$(echo "$own" | sed -n 1p) two=$(echo "$own" | sed -n 2p)
+# shellcheck disable=SC2086
+taskset -c "$one" "mpirun.$mpi" $free -np 2 "$TAGINE" train --comm mpi --data photos --img-size 32 --patch-size 8 \
+    --num-heads 2 --embed-dim 32 --depth 1 --global-batch-size 8 --epochs 100000 --eval-interval 100000 \
+    --checkpoint-steps 50 --output first >first.out 2>first.err &
+first=$!
+await 60 test -e first/checkpoints/last || fail "two jobs: the first does not train"
+train "$mpi" 2 "$free" || fail "two jobs: the second, on all cores"
+grep -q 'cores: .*: [0-9]* processes of other jobs may run on [0-9]* of these' err || fail "two jobs: not said"
+grep -q warning err && fail "two jobs: a warning"
+rm -rf run
+# shellcheck disable=SC2086
+timeout 60 taskset -c "$two" "mpirun.$mpi" $free -np 2 "$TAGINE" train --comm mpi --data photos --img-size 32 --patch-size 8 \
+    --num-heads 2 --embed-dim 32 --depth 1 --global-batch-size 8 --epochs 1 --output run >out 2>err ||
+    fail "two jobs: the second, on a core of its own"
+[ "$(each cores | sort -u)" = "$two" ] || fail "two jobs: the second is on $(each cores | tr '\n' ' '), not on $two"
+kill "$first"
+wait "$first"
+rm -rf run
+mv first run
+[ "$(each cores | sort -u)" = "$one" ] || fail "two jobs: the first is on $(each cores | tr '\n' ' '), not on $one"
 exit 0

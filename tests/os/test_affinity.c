@@ -2,12 +2,17 @@
 #include "support/check.h"
 
 #include "os/affinity.h"
+#include "os/beside.h"
 #include "os/file.h"
 #include "os/folder.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void text(void **state)
 {
@@ -100,12 +105,52 @@ static void binding_is_a_threads_own(void **state)
     assert_true(tg_machine_id() == tg_machine_id());
 }
 
+/* Two more of this program: one bound to one core, one dead that nobody has waited for. */
+static void others_beside(void **state)
+{
+    (void)state;
+    tg_cpu_set all, one = {0}, shared, none = {0};
+    char name[16]; /* that the same test elsewhere does not have */
+    snprintf(name, sizeof name, "beside %d", (int)getpid());
+    prctl(PR_SET_NAME, name);
+    tg_affinity_get(&all);
+    int cpu = 0;
+    assert_int_equal(tg_process_count_beside(NULL, 0, &all, NULL), 0);
+    while (!tg_cpu_set_has(&all, cpu))
+        cpu++;
+    tg_cpu_set_add(&one, cpu);
+    pid_t child = fork(), dead = child ? fork() : -1;
+    if (dead == 0)
+        _exit(0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)!tg_affinity_set(&one);
+        for (;;)
+            pause();
+    }
+    tg_cpu_set theirs = all;
+    for (int i = 0; i < 1000 && !tg_cpu_set_equal(&theirs, &one); i++, usleep(1000))
+        (void)!tg_affinity_of(child, &theirs);
+    while (tg_process_runs(dead))
+        usleep(1000);
+    const tg_process own = {.machine = tg_process_self().machine, .pid = child};
+    assert_int_equal(tg_process_count_beside(NULL, 0, &all, &shared), 1);
+    assert_true(tg_cpu_set_has(&shared, cpu));
+    assert_int_equal(tg_process_count_beside(&own, 1, &all, NULL), 0);
+    assert_int_equal(tg_process_count_beside(NULL, 0, &none, NULL), 0);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    waitpid(dead, NULL, 0);
+    assert_false(tg_affinity_of(child, &theirs));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text),
         cmocka_unit_test(order),
         cmocka_unit_test(binding_is_a_threads_own),
+        cmocka_unit_test(others_beside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
