@@ -280,7 +280,7 @@ static void test_faults(void **state)
                  {LEAVES, "rank 1 on host1 left: the disk of this rank is full", TG_OK},
                  {ENDS, "rank 1 on host1 has ended", TG_OK},
                  {BREAKS, "rank 1 on host1", TG_ERROR_PEER},
-                 {ELSEWHERE, "elsewhere", TG_ERROR_PEER},
+                 {ELSEWHERE, "rank 1 on host1 is at 'saving' (collective ", TG_ERROR_PEER},
                  {NO_MEMORY, "rank 1 on host1 left: out of memory: ", TG_ERROR_MACHINE}};
     const char *sanitizer =
         getenv("TAGINE_SANITIZE"); /* which ends a process that asks for too much */

@@ -1,7 +1,6 @@
 /* The caller's side: queues work for the progress thread and waits for tickets. */
 #include "comm/host/host_state.h"
 
-#include "base/hash.h"
 #include "os/clock.h"
 
 #include <signal.h>
@@ -81,22 +80,31 @@ static tg_status wait_for(tg_comm *comm, tg_comm_ticket ticket)
 /* Before what the caller gives goes a word that says which meeting this is: a rank that came to
  * another one is found out. */
 typedef struct meeting {
-    uint64_t ticket, name, bytes;
+    uint64_t ticket, bytes;
+    char name[64];
 } meeting;
+
+static void print_name(const meeting *m, char out[sizeof m->name])
+{
+    snprintf(out, sizeof m->name, "%.*s", (int)strnlen(m->name, sizeof m->name - 1), m->name);
+}
 
 static tg_status compare_meetings(const tg_host *h, const char *what, const meeting *own,
                                   const char *all, size_t stride)
 {
     for (int r = 0; r < h->base.size; r++) {
         meeting theirs;
+        char name[sizeof theirs.name];
         memcpy(&theirs, all + (size_t)r * stride, sizeof theirs);
+        print_name(&theirs, name);
         if (memcmp(&theirs, own, sizeof theirs) != 0)
             return tg_fail(
                 TG_ERROR_PEER,
-                "ranks have parted: this one is at '%s' (collective %llu), rank %d on %s "
-                "is elsewhere (collective %llu)",
-                what, (unsigned long long)own->ticket, r, h->peers[r].host,
-                (unsigned long long)theirs.ticket);
+                "ranks have parted: this one is at '%s' (collective %llu, %llu bytes), rank %d on "
+                "%s is at '%s' (collective %llu, %llu bytes)",
+                what, (unsigned long long)own->ticket, (unsigned long long)own->bytes, r,
+                h->peers[r].host, name, (unsigned long long)theirs.ticket,
+                (unsigned long long)theirs.bytes);
     }
     return TG_OK;
 }
@@ -108,11 +116,12 @@ static tg_status meet(tg_comm *comm, const char *what, const void *mine, size_t 
                       void *out_all)
 {
     tg_host *h = host_of(comm);
-    meeting head = {.name = tg_hash(TG_HASH_START, what, strlen(what)), .bytes = bytes};
+    meeting head = {.bytes = bytes};
     const size_t whole = (sizeof head + bytes + MEETING_GRAIN - 1) / MEETING_GRAIN * MEETING_GRAIN;
     const tg_comm_work work = {.kind = TG_COMM_MEET, .what = what};
     if (bytes > TG_COMM_SMALL_BYTES)
         return tg_fail(TG_ERROR_FAILED, "meeting '%s': %zu bytes are too many", what, bytes);
+    memcpy(head.name, what, strnlen(what, sizeof head.name - 1));
     char *own = calloc((size_t)h->base.size + 1, whole), *all = own + whole;
     if (!own)
         return tg_fail(TG_ERROR_MACHINE, "out of memory to meet %d ranks", h->base.size);
