@@ -86,7 +86,7 @@ static tg_status open_worker(worker *w, tg_comm *comm, const tg_trial *t)
                         .arena = &w->arena,
                         .grads = grads,
                         .num_classes = K,
-                        .mean_over = GROUP * MICRO,
+                        .mean_over = t->mean_over ? t->mean_over : GROUP * MICRO,
                         .seed = 1,
                         .ranks = comm->size > 1 ? &w->ranks : NULL};
     TG_TRY(tg_step_narrow(&w->step, &w->network.table));
@@ -123,10 +123,16 @@ static int owner_of(const tg_trial *t, int size, int micro, size_t sample)
     return 0;
 }
 
+static int micros_of(const tg_trial *t, int step)
+{
+    return t->short_last && step == TG_TRIAL_STEPS - 1 ? 1 : MICRO;
+}
+
 static tg_status run_window(worker *w, tg_comm *comm, const tg_trial *t, int step,
                             tg_step_report *out)
 {
-    for (int micro = 0; micro < MICRO; micro++) {
+    const int micros = micros_of(t, step);
+    for (int micro = 0; micro < micros; micro++) {
         uint64_t index[GROUP];
         size_t count = 0;
         for (size_t s = 0; s < GROUP; s++) {
@@ -142,7 +148,7 @@ static tg_status run_window(worker *w, tg_comm *comm, const tg_trial *t, int ste
                                 .teacher_image = w->image,
                                 .target = w->target,
                                 .sample_index = index};
-        TG_TRY(tg_step_micro(&w->step, &batch, 0, micro == MICRO - 1));
+        TG_TRY(tg_step_micro(&w->step, &batch, 0, micro == micros - 1));
     }
     return tg_step_update(&w->step, 1e-3, comm->rank == 1 && step == 3 ? 15 : 0, out);
 }
@@ -239,7 +245,7 @@ static tg_status work(tg_comm *comm, tg_test_world *world, void *user)
         status = run_window(&w, comm, t, step, &report);
         if (status == TG_OK && comm->size > 1)
             status = check_told(&w, comm, step);
-        if (status == TG_OK && report.images != GROUP * MICRO)
+        if (status == TG_OK && report.images != (size_t)(GROUP * micros_of(t, step)))
             status = tg_fail(TG_ERROR_FAILED, "%zu images in a window", report.images);
         if (status == TG_OK && comm->size > 1 && report.stop != (step == 3 ? 15 : 0))
             status = tg_fail(TG_ERROR_FAILED, "step %d: wish to stop %d", step, report.stop);

@@ -23,12 +23,15 @@ typedef struct tg_trial_outcome {
 /* How ranks work, and what came of it. */
 typedef struct tg_trial {
     tg_ranks_options ranks;
-    tg_dtype dtype; /* TG_BF16: at tg_test_cpu_cap, which must have it; TG_F32: AVX2's */
-    bool pairs;     /* shares of the samples: neighbours, or as mixing deals them */
-    bool idle;      /* the last rank has no sample in any window */
-    bool abrupt;    /* closed without waiting for the parameters of the last step */
-    bool late;      /* the last rank comes TG_TRIAL_LATE_NS after the others in every step */
-    int poisoned;   /* step in which the last rank sees a picture that is not finite; -1: none */
+    tg_dtype dtype;  /* TG_BF16: at tg_test_cpu_cap, which must have it; TG_F32: AVX2's */
+    bool pairs;      /* shares of the samples: neighbours, or as mixing deals them */
+    bool idle;       /* the last rank has no sample in any window */
+    bool abrupt;     /* closed without waiting for the parameters of the last step */
+    bool late;       /* the last rank comes TG_TRIAL_LATE_NS after the others in every step */
+    bool short_last; /* the last window has one micro-batch alone, as at an epoch's end */
+    size_t
+        mean_over; /* what gradients are divided by until a window's photos are known; 0: a whole window's */
+    int poisoned; /* step in which the last rank sees a picture that is not finite; -1: none */
     tg_trial_outcome of[TG_TEST_RANKS];
 } tg_trial;
 

@@ -38,6 +38,27 @@ static void test_equal_to_one_rank(void **state)
     tg_trial_done(1, &one);
 }
 
+/* The last window of an epoch has fewer micro-batches than the others: it is divided by the photos that it has, also
+ * where each rank has a part of them, and not by those of a whole window. */
+static void test_short_window(void **state)
+{
+    (void)state;
+    const int last = TG_TRIAL_STEPS - 1;
+    tg_trial joined = {.poisoned = -1, .short_last = true, .mean_over = 6};
+    tg_trial_run(1, &joined); /* the mean of these six photos from the start */
+    for (int size = 1; size <= 4; size++)
+        for (int zero = 0; zero < 2; zero++) {
+            tg_trial t = {.ranks = {2000, 16000, TG_F32, zero}, .poisoned = -1, .short_last = true};
+            tg_trial_run(size, &t);
+            assert_true(fabs(t.of[0].norm[last] / joined.of[0].norm[last] - 1) < 1e-5);
+            assert_true(fabs(t.of[0].loss[last] / joined.of[0].loss[last] - 1) < 1e-5);
+            assert_true(tg_trial_distance(t.of[0].params, joined.of[0].params,
+                                          joined.of[0].elements) < 1e-5);
+            tg_trial_done(size, &t);
+        }
+    tg_trial_done(1, &joined);
+}
+
 /* Parameters on their way when a job ends arrive before their memory is given back. */
 static void test_closed_while_gathering(void **state)
 {
@@ -124,9 +145,13 @@ static void test_one_bad_rank(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal_to_one_rank), cmocka_unit_test(test_closed_while_gathering),
-        cmocka_unit_test(test_bucket_sizes),      cmocka_unit_test(test_bf16_wire),
-        cmocka_unit_test(test_late_rank),         cmocka_unit_test(test_one_bad_rank),
+        cmocka_unit_test(test_equal_to_one_rank),
+        cmocka_unit_test(test_short_window),
+        cmocka_unit_test(test_closed_while_gathering),
+        cmocka_unit_test(test_bucket_sizes),
+        cmocka_unit_test(test_bf16_wire),
+        cmocka_unit_test(test_late_rank),
+        cmocka_unit_test(test_one_bad_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
