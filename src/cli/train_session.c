@@ -147,30 +147,42 @@ static void stand_in_for_first(tg_train_session *s, tg_status status, const char
     tg_text_done(&lines);
 }
 
-/* Tells the others what ended this rank, and stays until the first has written it, because a launcher may end
- * all of them as soon as one is gone. */
+/* Stays until the first rank has written how the run ended, because a launcher may end all of them as soon as one
+ * is gone. Whether it has. */
+static bool await_first(const tg_train_session *s)
+{
+    char *failure = tg_run_dir_path(&s->dir, "failure");
+    bool written = failure && tg_file_await(failure, FIRST_SPEAKS_S);
+    free(failure);
+    return written;
+}
+
+/* Tells the others what ended this rank. */
 static void leave_first(tg_train_session *s, tg_status status, const char *reason)
 {
     char whose[TG_ERROR_BYTES + TG_COMM_HOST_BYTES + 32];
     tg_comm *comm = s->options->comm;
-    char *failure = tg_run_dir_path(&s->dir, "failure");
     tg_comm_leave(comm, reason);
     snprintf(whose, sizeof whose, "rank %d on %s: %s", comm->rank, tg_comm_host(comm, comm->rank),
              reason);
-    if (s->begun && !(failure && tg_file_await(failure, FIRST_SPEAKS_S)))
+    if (s->begun && !await_first(s))
         stand_in_for_first(s, status, whose);
-    free(failure);
 }
 
 /* The end of another rank than the first is in its log; where the first one is gone, it is the run's failure. */
 static void leave_word(tg_train_session *s, tg_status status, const char *reason)
 {
+    tg_comm *comm = s->options->comm;
     tg_run_log_line(&s->log, status == TG_ERROR_STOPPED ? TG_LOG_INFO : TG_LOG_ERROR, reason);
-    if (status == TG_ERROR_PEER && tg_comm_lost(s->options->comm, 0))
+    if (status == TG_ERROR_PEER && tg_comm_lost(comm, 0))
         stand_in_for_first(s, status, reason);
     (void)tg_fail(status, "%s", reason);
-    if (status != TG_ERROR_PEER && status != TG_ERROR_STOPPED && !tg_comm_agreed(s->options->comm))
+    if (status == TG_ERROR_STOPPED || tg_comm_agreed(comm))
+        return; /* all end together */
+    if (status != TG_ERROR_PEER)
         leave_first(s, status, reason);
+    else if (s->begun && !tg_comm_lost(comm, 0))
+        (void)await_first(s);
 }
 
 /* run.json, and `failure` when it failed. */

@@ -1,5 +1,6 @@
 /* Preloaded into a rank: what it opens below $LATE_BELOW is first not there, then a stale handle, as on a network file
- * system soon after another host has written it, and then there. Each such answer is a line in $LATE_NOTES. */
+ * system soon after another host has written it, and then there. Each such answer is a line in $LATE_NOTES. What it
+ * opens that has $LATE_NEVER in its path never comes, as from a server that does not answer. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,9 @@ int open(const char *path, int flags, ...)
     va_start(list, flags);
     int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(list, int) : 0;
     va_end(list);
-    const char *below = getenv("LATE_BELOW");
+    const char *below = getenv("LATE_BELOW"), *never = getenv("LATE_NEVER");
+    while (never && strstr(path, never))
+        pause();
     int before = below && strstr(path, below) ? looks_before(path) : PATHS;
     if (before < 2) {
         note(path, before == 0 ? "absent" : "stale");
