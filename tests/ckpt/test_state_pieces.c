@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "ckpt/manifest.h"
+#include "ckpt/pieces.h"
 #include "ckpt/preset_preprocess.h"
 #include "ckpt/state_list.h"
 #include "ckpt/state_save.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum { BUFFERS = 3, WRITERS = 3, STEP = 5 };
 
@@ -261,6 +263,53 @@ static void pieces_are_read(void **unused)
     job_close(&j);
 }
 
+/* Places beyond 4 GiB, in a sparse file: what is written there is read there, and the sum is that of the whole file.
+ * Sizes of 32 bits would write at the beginning. */
+static void places_beyond_4_gib(void **state)
+{
+    (void)state;
+    const uint64_t gib = UINT64_C(1) << 30, far = 4 * gib + 3 * sizeof(float);
+    const float values[4] = {1.5F, -2, 3, 0.25F};
+    float got[4];
+    char path[600], header[256];
+    tg_pieces first, other;
+    tg_safetensors file;
+    snprintf(path, sizeof path, "%s/far.safetensors", tg_test_temp_dir());
+    int n = snprintf(header + 8, sizeof header - 8,
+                     "{\"near\":{\"dtype\":\"F32\",\"shape\":[%llu],\"data_offsets\":[0,%llu]},"
+                     "\"far\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[%llu,%llu]}}",
+                     (unsigned long long)(far / 4), (unsigned long long)far,
+                     (unsigned long long)far, (unsigned long long)far + sizeof values);
+    const uint64_t length = (uint64_t)n, at = 8 + length + far, whole = at + sizeof values;
+    memcpy(header, &length, 8);
+    assert_ok(tg_pieces_create(path, whole, &first));
+    assert_ok(tg_pieces_open(path, whole, &other));
+    assert_ok(tg_pieces_write(&first, 0, header, 8 + (size_t)n));
+    assert_ok(tg_pieces_write(&other, at, values, sizeof values));
+    assert_ok(tg_pieces_commit(&other));
+    tg_pieces_sum sum = first.sum;
+    tg_pieces_add(&sum, &other.sum);
+    assert_ok(tg_pieces_commit(&first));
+    assert_int_equal(sum.bytes, 8 + length + sizeof values);
+    uLong hole = crc32(0, NULL, 0), all;
+    static const unsigned char zeros[1 << 16];
+    for (uint64_t left = far; left; left -= left < sizeof zeros ? left : sizeof zeros)
+        hole = crc32(hole, zeros, (uInt)(left < sizeof zeros ? left : sizeof zeros));
+    all = crc32_combine(crc32(crc32(0, NULL, 0), (const Bytef *)header, (uInt)(8 + length)), hole,
+                        (z_off_t)far);
+    all = crc32(all, (const Bytef *)values, sizeof values);
+    sum.crc ^= (uint32_t)crc32_combine(hole, 0, sizeof values); /* which nobody wrote */
+    assert_int_equal(sum.crc, (uint32_t)all);
+    assert_ok(tg_safetensors_open(path, &file));
+    assert_ok(tg_safetensors_read_f32(&file, tg_safetensors_find(&file, "far"), got));
+    assert_memory_equal(got, values, sizeof values);
+    assert_ok(
+        tg_safetensors_read_part(&file, tg_safetensors_find(&file, "near"), far / 4 - 2, 2, got));
+    assert_true(got[0] == 0 && got[1] == 0);
+    tg_safetensors_close(&file);
+    remove(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +318,7 @@ int main(void)
         cmocka_unit_test(a_missing_piece_fails_the_save),
         cmocka_unit_test(who_comes_to_another_file_is_refused),
         cmocka_unit_test(pieces_are_read),
+        cmocka_unit_test(places_beyond_4_gib),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
