@@ -17,6 +17,7 @@ train() { # shellcheck disable=SC2086
 }
 weights() { cksum <"$1/checkpoints/last/state.safetensors"; }
 steps() { sed -n 's/.*"step":\([0-9]*\),.*/\1/p' "$1/metrics.jsonl"; }
+rates() { sed -n 's/.*"lr":\([^,]*\),.*/\1/p' "$1/metrics.jsonl"; }
 
 train --output whole >/dev/null
 total=$(steps whole | wc -l)
@@ -38,6 +39,8 @@ for stop in 1 $((total / 3)) $((total / 3 + 1)) $((total - 1)); do
     train --output "stop$stop" --resume auto >/dev/null
     [ "$(weights "stop$stop")" = "$want" ] || fail "resumed after $stop steps: other weights"
     [ "$(steps "stop$stop")" = "$(steps whole)" ] || fail "step records repeat or are missing"
+    [ "$(rates "stop$stop" | wc -l)" = "$total" ] && [ "$(rates "stop$stop")" = "$(rates whole)" ] ||
+        fail "resumed after $stop steps: other learning rates"
 done
 
 # SIGTERM saves and leaves with 143
@@ -79,6 +82,22 @@ code=0
 train --output whole --resume auto --batch-size 4 >/dev/null 2>message || code=$?
 [ $code = 2 ] && grep -q -- --batch-size message || fail "another batch size was not refused"
 [ "$(weights whole)" = "$want" ] || fail "a refused resume changed the checkpoint"
+
+# a checkpoint of the end of an epoch: the next one begins, and no step is made twice
+ended=$((total / 3 * 2))
+train --output kept --checkpoint-hist 5 >/dev/null
+train --output ended --resume "kept/checkpoints/step-$ended" >/dev/null
+grep -q "resuming at epoch 2, photo 0, after $ended updates" ended/log/rank-0.log ||
+    fail "an epoch that had ended: $(grep resuming ended/log/rank-0.log)"
+[ "$(steps ended | head -n 1)" = $((ended + 1)) ] && [ "$(weights ended)" = "$want" ] || fail "an epoch that had ended"
+
+# more epochs than were planned: the rate follows the new plan, and the log says so
+cp -r whole longer
+train --output longer --resume auto --epochs 4 >/dev/null 2>message
+grep -q '3 epochs were planned and now 4 are; the learning rate follows' longer/log/rank-0.log ||
+    fail "more epochs: not said: $(tail -n 5 longer/log/rank-0.log)"
+[ "$(steps longer | wc -l)" = $((total / 3 * 4)) ] || fail "more epochs: steps"
+[ "$(rates longer | tail -n 1)" != "$(rates whole | tail -n 1)" ] || fail "more epochs: the rate stays where it ended"
 
 # what a resumed run reports is of the whole run, also when its best lies before the stop
 train --output report --json >whole.json
