@@ -94,7 +94,26 @@ static const tg_option NETWORK_OPTIONS[] = {
          "what passes between ranks of one host, each way (default: no limit)"),
     REAL("latency-us", latency_us, "50", 0, 1e9, "US", "microseconds of a message to another rank"),
     REAL("message-us", message_us, "5", 0, 1e6, "US",
-         "microseconds of a core for each message, beside the wire"),
+         "microseconds of a core for each message that a rank sends, beside the wire"),
+    REAL("core-ns-per-kib", core_ns_per_kib, "0", 0, 1e9, "NS",
+         "nanoseconds of a core for each KiB that a rank sends, the kernel's work included"),
+    {.name = "spare-cores",
+     .type = TG_OPTION_INT,
+     .offset = AT(spare_cores),
+     .initial = "0",
+     .metavar = "N",
+     .help = "cores of a rank on which it does not compute; with none the exchange takes its core "
+             "time from computing",
+     .low = 0,
+     .high = 1 << 16},
+    {.name = "ranks-per-core",
+     .type = TG_OPTION_INT,
+     .offset = AT(ranks_per_core),
+     .initial = "1",
+     .metavar = "N",
+     .help = "ranks that compute on the same core, with a step's time as it is there",
+     .low = 1,
+     .high = 1 << 16},
     {.name = "exchange",
      .type = TG_OPTION_CHOICE,
      .offset = AT(exchange),
@@ -106,7 +125,7 @@ static const tg_option NETWORK_OPTIONS[] = {
      .type = TG_OPTION_STRING,
      .offset = AT(bench_comm),
      .metavar = "FILE",
-     .help = "latency and link as measured: what bench comm --json has written",
+     .help = "latency, link and core time as measured: what bench comm --json has written",
      .flags = TG_OPTION_FILE},
 };
 
@@ -344,8 +363,7 @@ static const tg_command_note EXAMPLES[] = {
     {"tagine plan --teacher vit_base_patch16_224 --ranks 4 --zero 1",
      "What each of four ranks holds while it distils, its state in shares"},
     {"tagine plan --ranks 1,2,32-4096 --step-seconds 1.5 --link-gbit 25 --ranks-per-host 8 "
-     "--images "
-     "1e6 --epochs 100 --price-per-hour 30",
+     "--images 1e6 --epochs 100 --price-per-hour 30",
      "Step time, efficiency, hours and cost from a known step"},
     {"tagine plan --ranks 1,2,4 --measure --img-size 64 --batch-size 16",
      "The same from a step that is measured here"},
@@ -364,7 +382,10 @@ const tg_command tg_command_plan = {
         "--ranks plays a step through for each number of ranks: each layer's gradient final at "
         "its\n"
         "place in backward, buckets exchanged one behind the other meanwhile, parameters gathered\n"
-        "behind the next forward (--zero 1). What ranks then wait is exposed. The step's own time\n"
+        "behind the next forward (--zero 1). What ranks then wait is exposed. While messages move, "
+        "a\n"
+        "rank without a spare core computes more slowly, by the core time that the exchange takes\n"
+        "(--core-ns-per-kib, --message-us, or --bench-comm). The step's own time\n"
         "comes from --measure, --run or --step-seconds, the network's from --bench-comm or the\n"
         "options of latency and link; efficiency is that of the same batch on each rank.\n\n"
         "--seen-hours explains a speed-up that was seen: how much of it the ranks are, and how "

@@ -18,7 +18,8 @@ typedef struct tg_plan_settings {
     const char *ranks;           /* "2,32-4096" */
     int64_t ranks_per_host;
     int exchange; /* tg_exchange_method */
-    double link_gbit, local_gbit, latency_us, message_us;
+    double link_gbit, local_gbit, latency_us, message_us, core_ns_per_kib;
+    int64_t ranks_per_core, spare_cores;
     const char *bench_comm;
     bool measure;
     double step_seconds;
@@ -56,7 +57,7 @@ typedef struct tg_plan_source {
 tg_status tg_plan_read_source(const tg_plan_subject *subject, tg_plan_source *out) TG_MUST_CHECK;
 /* Shares a step of one rank out by the FLOPs of its parts. */
 tg_step_seconds tg_plan_split_step(const tg_plan_subject *subject, double step_s);
-/* Link by the options, or as `bench comm` has measured it. */
+/* Link and core time by the options, or as `bench comm` has measured it. */
 tg_status tg_plan_read_link(const tg_plan_settings *settings, tg_link *out) TG_MUST_CHECK;
 
 /* The table for --ranks, or its lines of JSON. */

@@ -14,8 +14,8 @@ enum { BAR_WIDTH = 20, ROUNDS = 60 };
 /* A number of ranks, and what comes of it; NaN: not known. */
 typedef struct row {
     int ranks;
-    double memory_bytes, wire_s, step_s, exposed_s, slowest_s, efficiency, images_per_s, hours,
-        cost, seen_hours;
+    double memory_bytes, wire_s, step_s, exposed_s, core_s, slowest_s, efficiency, images_per_s,
+        hours, cost, seen_hours;
 } row;
 
 typedef struct table {
@@ -81,12 +81,14 @@ static tg_status fill_row(table *t, size_t i)
     r->memory_bytes = tg_memory_total(&memory);
     r->wire_s = f.wire_s;
     r->seen_hours = i < s->seen_hours.count ? s->seen_hours.values[i] : NAN;
-    r->step_s = r->exposed_s = r->slowest_s = r->efficiency = r->images_per_s = r->hours = NAN;
+    r->step_s = r->exposed_s = r->core_s = r->slowest_s = r->efficiency = r->images_per_s =
+        r->hours = NAN;
     r->cost = NAN;
     if (!t->source.known)
         return TG_OK;
     r->step_s = f.step_s;
     r->exposed_s = f.exposed_s;
+    r->core_s = f.core_s;
     r->slowest_s = f.slowest_s;
     r->efficiency = f.efficiency;
     r->images_per_s = pictures(s, r->ranks) / f.step_s;
@@ -140,6 +142,7 @@ static void put_row(const table *t, const row *r, tg_text *out)
     tg_json_put_double(&w, "wire_s", r->wire_s);
     tg_json_put_double(&w, "step_s", r->step_s);
     tg_json_put_double(&w, "exposed_s", r->exposed_s);
+    tg_json_put_double(&w, "core_s", r->core_s);
     tg_json_put_double(&w, "slowest_s", r->slowest_s);
     tg_json_put_double(&w, "efficiency", r->efficiency);
     tg_json_put_double(&w, "images_per_s", r->images_per_s);
@@ -169,6 +172,19 @@ static void append_bar(tg_text *out, double share)
         tg_text_append_char(out, i < full ? '#' : '.');
 }
 
+static void append_core(const tg_link *link, tg_text *out)
+{
+    tg_text_append_format(out, "of a core %.4g us a message and %.4g ns a KiB, ",
+                          link->message_s * 1e6, link->core_byte_s * 1024e9);
+    if (link->spare_core)
+        tg_text_append_string(out, "a core that does not compute\n\n");
+    else if (link->ranks_per_core > 1)
+        tg_text_append_format(out, "taken from the computing of %d ranks on one\n\n",
+                              link->ranks_per_core);
+    else
+        tg_text_append_string(out, "taken from computing\n\n");
+}
+
 static void append_assumptions(const table *t, tg_text *out)
 {
     const tg_plan_settings *s = t->subject->settings;
@@ -194,11 +210,11 @@ static void append_assumptions(const table *t, tg_text *out)
                           link->method == TG_EXCHANGE_RING ? "passed on in a ring"
                                                            : "everyone to everyone",
                           s->parallel.zero ? ", state in shares (ZeRO stage 1)" : "");
-    tg_text_append_format(out,
-                          "%d rank%s a host, link of a host %.4g Gbit/s each way, latency %.4g us, "
-                          "%.4g us of a core a message\n\n",
-                          link->ranks_per_host, link->ranks_per_host == 1 ? "" : "s",
-                          link->bytes_per_s * 8e-9, link->latency_s * 1e6, link->message_s * 1e6);
+    tg_text_append_format(
+        out, "%d rank%s a host, link of a host %.4g Gbit/s each way, latency %.4g us\n",
+        link->ranks_per_host, link->ranks_per_host == 1 ? "" : "s", link->bytes_per_s * 8e-9,
+        link->latency_s * 1e6);
+    append_core(link, out);
 }
 
 static void append_row(const table *t, const row *r, tg_text *out)
@@ -212,7 +228,8 @@ static void append_row(const table *t, const row *r, tg_text *out)
         tg_text_append_format(out, " %10.4g\n", r->wire_s);
         return;
     }
-    tg_text_append_format(out, " %10.4g %7.1f %%", r->step_s, 100 * r->exposed_s / r->step_s);
+    tg_text_append_format(out, " %10.4g %7.1f %% %6.1f %%", r->step_s,
+                          100 * r->exposed_s / r->step_s, 100 * r->core_s / r->step_s);
     if (t->request.spread > 0)
         tg_text_append_format(out, " %7.1f %%", 100 * r->slowest_s / r->step_s);
     tg_text_append_format(out, "  %5.1f %% ", 100 * r->efficiency);
@@ -235,7 +252,7 @@ static void append_head(const table *t, tg_text *out)
         tg_text_append_format(out, " %10s\n", "wire s");
         return;
     }
-    tg_text_append_format(out, " %10s %9s", "step s", "exposed");
+    tg_text_append_format(out, " %10s %9s %8s", "step s", "exposed", "core");
     if (t->request.spread > 0)
         tg_text_append_format(out, " %9s", "slowest");
     tg_text_append_format(out, "  %-28s %10s", "efficiency", "images/s");
@@ -292,6 +309,7 @@ tg_status tg_plan_forecast(const tg_plan_subject *subject, tg_text *out)
     t->subject = subject;
     t->request = (tg_forecast_request){.accumulation = s->grad_accum_steps,
                                        .exchange = tg_parallel_ranks(&s->parallel),
+                                       .narrow = subject->dtype == TG_BF16,
                                        .spread = s->spread * 0.01};
     tg_status status =
         tg_forecast_ranges(&subject->student, 0, &t->ranges, &t->request.range_count);

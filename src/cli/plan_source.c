@@ -242,16 +242,30 @@ tg_status tg_plan_read_source(const tg_plan_subject *subject, tg_plan_source *ou
 typedef struct comm_line {
     const char *collective;
     double bytes, seconds, sent_bytes;
+    double cpu_ns_per_kib, cpu_ns_per_message, packets_ns_per_kib; /* NaN: not said */
 } comm_line;
 
 static tg_status read_comm_line(const tg_json *json, comm_line *out)
 {
     const tg_json_node root = tg_json_root(json);
-    *out = (comm_line){0};
+    *out = (comm_line){.cpu_ns_per_kib = NAN, .cpu_ns_per_message = NAN, .packets_ns_per_kib = NAN};
     TG_TRY(tg_json_get_string(&root, "collective", TG_REQUIRED, &out->collective));
     TG_TRY(tg_json_get_double(&root, "seconds", TG_REQUIRED, &out->seconds));
     TG_TRY(tg_json_get_double(&root, "bytes", TG_OPTIONAL, &out->bytes));
+    TG_TRY(tg_json_get_double(&root, "cpu_ns_per_kib", TG_OPTIONAL, &out->cpu_ns_per_kib));
+    TG_TRY(tg_json_get_double(&root, "cpu_ns_per_message", TG_OPTIONAL, &out->cpu_ns_per_message));
+    TG_TRY(tg_json_get_double(&root, "packets_ns_per_kib", TG_OPTIONAL, &out->packets_ns_per_kib));
     return tg_json_get_double(&root, "sent_bytes", TG_OPTIONAL, &out->sent_bytes);
+}
+
+/* What the kernel does for packets is left out where it is not known. */
+static void take_core(const comm_line *line, tg_link *out)
+{
+    const double packets = isnan(line->packets_ns_per_kib) ? 0 : line->packets_ns_per_kib;
+    if (isnan(line->cpu_ns_per_kib) || isnan(line->cpu_ns_per_message))
+        return;
+    out->core_byte_s = (line->cpu_ns_per_kib + packets) * 1e-9 / 1024;
+    out->message_s = line->cpu_ns_per_message * 1e-9;
 }
 
 /* A meeting's time is a message's latency; the largest all-reduce, less its two latencies, the link's rate. */
@@ -265,6 +279,8 @@ static tg_status read_bench_comm(const char *path, char *text, tg_link *out)
         tg_status status = read_comm_line(&json, &line);
         if (status == TG_OK && strcmp(line.collective, "meeting") == 0)
             out->latency_s = line.seconds;
+        if (status == TG_OK && strcmp(line.collective, "core") == 0)
+            take_core(&line, out);
         if (status == TG_OK && strcmp(line.collective, "all-reduce") == 0 &&
             line.bytes > largest.bytes)
             largest = (comm_line){
@@ -287,6 +303,9 @@ tg_status tg_plan_read_link(const tg_plan_settings *s, tg_link *out)
                      .bytes_per_s = s->link_gbit * 1.25e8,
                      .local_bytes_per_s = isnan(s->local_gbit) ? INFINITY : s->local_gbit * 1.25e8,
                      .ranks_per_host = (int)s->ranks_per_host,
+                     .core_byte_s = s->core_ns_per_kib * 1e-9 / 1024,
+                     .ranks_per_core = (int)s->ranks_per_core,
+                     .spare_core = s->spare_cores > 0,
                      .method = (tg_exchange_method)s->exchange};
     if (!s->bench_comm)
         return TG_OK;

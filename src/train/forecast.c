@@ -1,13 +1,13 @@
 #include "train/forecast.h"
 
-#include "comm/host/host.h"
+#include "comm/cost.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* What a rank tells each other one at the end of a step. */
-#define MEETING_BYTES 256.0
+#define MEETING_BYTES 256
 
 /* Of the optimizer's time, what sharding divides (AdamW: 28 bytes a parameter); the rest makes the prepared
  * copies anew (8 to 12 bytes), which every rank does. */
@@ -29,31 +29,35 @@ double tg_forecast_largest(int n)
     return low;
 }
 
-static double messages_of(double bytes)
+/* Of a range that is reduced or gathered, as it travels. */
+static double bytes_of(const tg_comm_work *work)
 {
-    return fmax(1, ceil(bytes / TG_HOST_MESSAGE_BYTES));
+    const bool exact =
+        work->kind == TG_COMM_ALL_GATHER; /* sums go back, and parameters go, as float32 */
+    return (double)work->count * (double)(exact ? sizeof(float) : tg_dtype_bytes(work->wire));
 }
 
-void tg_link_phase(const tg_link *link, int ranks, double bytes, double *out_busy_s,
-                   double *out_latency_s)
+/* Ranks whose exchanges are on the core of one. */
+static double sharers(const tg_link *link)
 {
-    const double N = ranks, R = fmin(link->ranks_per_host, N), piece = bytes / N;
-    const double away = N > R ? 1 : 0; /* whether anyone is on another host */
-    *out_busy_s = *out_latency_s = 0;
+    return link->ranks_per_core > 1 ? link->ranks_per_core : 1;
+}
+
+tg_phase tg_link_phase(const tg_link *link, int ranks, const tg_comm_work *work)
+{
+    const double N = ranks, R = fmin(link->ranks_per_host, N), piece = bytes_of(work) / N;
+    const bool ring = link->method == TG_EXCHANGE_RING;
     if (ranks <= 1)
-        return;
-    if (link->method == TG_EXCHANGE_RING) {
-        const double wire =
-            fmax(away * piece / link->bytes_per_s, (R > 1) * piece / link->local_bytes_per_s);
-        *out_busy_s = (N - 1) * fmax(wire, messages_of(piece) * link->message_s);
-        *out_latency_s = (N - 1) * link->latency_s;
-        return;
-    }
-    const double wire = R * (N - R) * piece / link->bytes_per_s;
-    const double local = (R - 1) * piece / link->local_bytes_per_s;
-    const double core = (N - 1) * messages_of(piece) * link->message_s;
-    *out_busy_s = fmax(fmax(wire, local), core);
-    *out_latency_s = link->latency_s;
+        return (tg_phase){0};
+    const double core = (double)tg_comm_cost_messages(work, ranks) * link->message_s +
+                        (N - 1) * piece * link->core_byte_s;
+    const double away = ring ? (N > R) * (N - 1) : R * (N - R); /* pieces that pass a host's link */
+    const double near = ring ? (R > 1) * (N - 1) : R - 1;
+    const double wire =
+        fmax(away * piece / link->bytes_per_s, near * piece / link->local_bytes_per_s);
+    return (tg_phase){.busy_s = fmax(wire, sharers(link) * core),
+                      .latency_s = (ring ? N - 1 : 1) * link->latency_s,
+                      .core_s = core};
 }
 
 /* The one link of a rank, and its collectives one behind the other. */
@@ -62,43 +66,80 @@ typedef struct timeline {
     int ranks;
     double free_s, done_s; /* the link is free; the last one has ended */
     double busy_s;
+    double at_s, pending_s; /* of the core, that is wanted between then and free_s */
+    double taken_s;         /* computing took longer so far */
 } timeline;
 
-/* A collective that may begin at ready_s: sums of so many bytes, then pieces of so many to all (0: no such
- * phase). */
-static void exchange(timeline *t, double ready_s, double summed, double gathered)
+/* The core's work of the exchange is done evenly while the link is busy. */
+static void advance(timeline *t, double to_s)
 {
-    double busy = 0, latency = 0, phase_busy, phase_latency;
-    const double phases[] = {summed, gathered};
-    for (int i = 0; i < 2; i++)
-        if (phases[i] > 0) {
-            tg_link_phase(&t->request->link, t->ranks, phases[i], &phase_busy, &phase_latency);
-            busy += phase_busy;
-            latency += phase_latency;
-        }
-    t->free_s = fmax(t->free_s, ready_s) + busy;
-    t->done_s = fmax(t->done_s, t->free_s + latency);
-    t->busy_s += busy;
+    t->pending_s = to_s < t->free_s ? t->pending_s * (t->free_s - to_s) / (t->free_s - t->at_s) : 0;
+    t->at_s = to_s;
 }
 
-/* Gathers begin with the step, from the head on. Forward waits where a layer's have not come. Returns
- * when forward ends; *wait_s is added to. */
-static double play_forward(timeline *t, const tg_buckets *buckets, double begin_s, double *wait_s)
+/* A phase that may begin at ready_s. */
+static double add_phase(timeline *t, double ready_s, const tg_comm_work *work)
+{
+    const tg_phase phase = tg_link_phase(&t->request->link, t->ranks, work);
+    advance(t, ready_s);
+    t->free_s = fmax(t->free_s, ready_s) + phase.busy_s;
+    t->busy_s += phase.busy_s;
+    t->pending_s += phase.core_s;
+    return phase.latency_s;
+}
+
+/* A collective that may begin at ready_s. */
+static void exchange(timeline *t, double ready_s, const tg_comm_work *work)
+{
+    tg_comm_work phase = *work;
+    double latency = 0;
+    for (int gather = 0; gather < 2; gather++) {
+        if (work->kind == (gather ? TG_COMM_REDUCE_SCATTER : TG_COMM_ALL_GATHER))
+            continue;
+        phase.kind = gather ? TG_COMM_ALL_GATHER : TG_COMM_REDUCE_SCATTER;
+        latency += add_phase(t, ready_s, &phase);
+    }
+    t->done_s = fmax(t->done_s, t->free_s + latency);
+}
+
+/* When work_s of computing that begins at begin_s has ended. */
+static double compute(timeline *t, double begin_s, double work_s)
+{
+    const tg_link *link = &t->request->link;
+    if (link->spare_core || begin_s >= t->free_s)
+        return begin_s + work_s;
+    advance(t, begin_s);
+    const double left = t->free_s - begin_s, core = sharers(link) * t->pending_s;
+    const double rate = fmax(0, 1 - core / left);
+    const double longer = work_s < rate * left ? work_s / rate - work_s : core;
+    t->taken_s += longer;
+    return begin_s + work_s + longer;
+}
+
+/* Parameters come back from the head on; as bf16, two in the place of one. */
+static void gather(timeline *t, const tg_bucket *bucket)
+{
+    const tg_comm_work work = {.kind = TG_COMM_ALL_GATHER,
+                               .count = bucket->count / (t->request->narrow ? 2 : 1)};
+    exchange(t, 0, &work);
+}
+
+/* Gathers begin with the step. Forward waits where a layer's have not come. Returns when forward ends; *wait_s is
+ * added to. */
+static double play_forward(timeline *t, const tg_buckets *buckets, double *wait_s)
 {
     const tg_forecast_request *q = t->request;
-    const bool arriving = q->exchange.shard && t->ranks > 1;
-    double now = begin_s;
-    size_t next = buckets->count; /* buckets from here on have been asked to come */
+    timeline come = *t; /* of what has been asked for alone */
+    size_t next = q->exchange.shard && t->ranks > 1 ? buckets->count : 0;
+    for (size_t i = next; i-- > 0;)
+        gather(t, &buckets->items[i]);
+    double now = compute(t, 0, q->alone.other + q->alone.teacher);
     for (size_t i = 0; i < q->range_count; i++) {
         const tg_layer_range *range = &q->ranges[i];
-        while (arriving && next > 0 &&
-               buckets->items[next - 1].offset < range->offset + range->count)
-            exchange(t, 0, 0, (double)buckets->items[--next].count * sizeof(float));
-        if (arriving && t->done_s > now) {
-            *wait_s += t->done_s - now;
-            now = t->done_s;
-        }
-        now += range->forward * q->alone.forward;
+        while (next > 0 && buckets->items[next - 1].offset < range->offset + range->count)
+            gather(&come, &buckets->items[--next]);
+        *wait_s += fmax(0, come.done_s - now);
+        now = compute(t, fmax(now, come.done_s), range->forward * q->alone.forward);
     }
     return now;
 }
@@ -107,15 +148,16 @@ static double play_forward(timeline *t, const tg_buckets *buckets, double begin_
 static double play_backward(timeline *t, const tg_buckets *buckets, double begin_s)
 {
     const tg_forecast_request *q = t->request;
-    const double element = q->exchange.wire == TG_BF16 ? 2 : 4;
+    tg_comm_work work = {.kind = q->exchange.shard ? TG_COMM_REDUCE_SCATTER : TG_COMM_ALL_REDUCE,
+                         .wire = q->exchange.wire};
     double now = begin_s;
     size_t next = 0;
     for (size_t i = q->range_count; i-- > 0;) {
-        now += q->ranges[i].backward * q->alone.backward;
+        now = compute(t, now, q->ranges[i].backward * q->alone.backward);
         for (; next < buckets->count && buckets->items[next].offset >= q->ranges[i].offset;
              next++) {
-            const double M = (double)buckets->items[next].count; /* sums go back exact */
-            exchange(t, now, M * element, q->exchange.shard ? 0 : M * sizeof(float));
+            work.count = buckets->items[next].count;
+            exchange(t, now, &work);
         }
     }
     return now;
@@ -128,18 +170,20 @@ static void play(const tg_forecast_request *q, int ranks, const tg_buckets *buck
     const tg_step_seconds *a = &q->alone;
     const double micro = a->teacher + a->forward + a->backward;
     const double shares = q->exchange.shard ? ranks : 1;
-    double wait = 0, latency, busy;
+    const tg_comm_work words = {.kind = TG_COMM_ALL_GATHER,
+                                .count = MEETING_BYTES / sizeof(float) * (size_t)ranks};
+    double wait = 0;
     timeline t = {.request = q, .ranks = ranks};
-    double now = play_forward(&t, buckets, a->other + a->teacher, &wait);
-    now += (double)(q->accumulation - 1) * micro;
-    t.free_s = t.done_s = 0; /* parameters have come long before */
+    double now = play_forward(&t, buckets, &wait);
+    now += (double)(q->accumulation - 1) * micro; /* parameters have come before */
     now = play_backward(&t, buckets, now);
     wait += fmax(0, t.done_s - now);
     now = fmax(now, t.done_s);
-    tg_link_phase(&q->link, ranks, MEETING_BYTES * ranks, &busy, &latency);
-    wait += busy + latency;
-    now += busy + latency + a->optimizer * (UPDATE_SHARE / shares + 1 - UPDATE_SHARE);
-    *out = (tg_forecast){.step_s = now, .exposed_s = wait, .wire_s = t.busy_s};
+    const tg_phase meeting = tg_link_phase(&q->link, ranks, &words);
+    wait += meeting.busy_s + meeting.latency_s;
+    now += meeting.busy_s + meeting.latency_s +
+           a->optimizer * (UPDATE_SHARE / shares + 1 - UPDATE_SHARE);
+    *out = (tg_forecast){.step_s = now, .exposed_s = wait, .wire_s = t.busy_s, .core_s = t.taken_s};
 }
 
 tg_status tg_forecast_step(const tg_forecast_request *request, int ranks, tg_forecast *out)

@@ -5,19 +5,24 @@
  * the other while backward goes on, one meeting, the update. What a rank then waits is exposed.
  *
  * Link       of a host, `bytes_per_s` each way, shared by its ranks; between ranks of one host
- *            `local_bytes_per_s` each. A message takes latency_s to the other side, and a core message_s
- *            for each that it posts and takes, while the wire goes on. The switches between hosts carry
- *            all links at once.
+ *            `local_bytes_per_s` each. A message takes latency_s to the other side. The switches between
+ *            hosts carry all links at once.
+ * Core       of a rank: the exchange takes K = messages x message_s + bytes x core_byte_s of it, for what a rank
+ *            sends (as much comes), while the wire goes on (comm/cost.h counts, `bench comm` measures).
+ *            ranks_per_core S ranks that compute on one core have all their exchanges on it: S K.
  * Phase      of a range of M bytes on N ranks, R of them a host (half of an all-reduce):
- *              direct  latency + max(R (N-R)/N M / link, (R-1)/N M / local, messages x message_s):
+ *              direct  latency + max(R (N-R)/N M / link, (R-1)/N M / local, S K):
  *                      comm/host's exchange, everyone to everyone in one go
- *              ring    (N-1) (latency + max(M/N / link, messages of a step x message_s)): each passes on a
- *                      piece at a time, and one rank of a host uses its link
+ *              ring    (N-1) latency + max((N-1)/N M / link, S K): each passes on a piece at a time, and one
+ *                      rank of a host uses its link
  *            Latencies of several buckets overlap, the rest does not.
+ * Computing  on a core that the exchange has no part of goes on as if alone (spare_core). Else, while phases that
+ *            keep the link busy for B more still want K of the core, it goes on at the rate 1 - S K/B, in backward
+ *            and behind the gathers of forward; the threads of a rank meet so often that what slows one of
+ *            them slows all.
  * Spread     ranks are not equally fast: a step waits for the slowest of N, which is spread times the expected
  *            largest of N normal deviates behind (Blom, 1958).
- * Left out   cores that the exchange takes from the step's own work; other traffic on the links; a loader that
- *            is slower than the step.
+ * Left out   other traffic on the links; a loader that is slower than the step; caches that the exchange clears.
  * Errors     TG_ERROR_MACHINE for memory. Threads reentrant.
  */
 #ifndef TG_TRAIN_FORECAST_H
@@ -31,9 +36,12 @@
 typedef enum tg_exchange_method { TG_EXCHANGE_DIRECT, TG_EXCHANGE_RING } tg_exchange_method;
 
 typedef struct tg_link {
-    double latency_s, message_s;
+    double latency_s;
+    double message_s, core_byte_s;         /* of a core, for each message and byte sent */
     double bytes_per_s, local_bytes_per_s; /* INFINITY: no matter */
     int ranks_per_host;                    /* >= 1 */
+    int ranks_per_core;                    /* whose computing shares a core; 0 is 1 */
+    bool spare_core;                       /* the exchange has a core on which no rank computes */
     tg_exchange_method method;
 } tg_link;
 
@@ -55,6 +63,7 @@ typedef struct tg_forecast_request {
     const tg_layer_range *ranges;
     size_t range_count;
     tg_ranks_options exchange;
+    bool narrow; /* parameters come back as bf16 (train/parcels.h), nearly all of them */
     tg_link link;
     double spread; /* standard deviation of a rank's step over the step */
 } tg_forecast_request;
@@ -62,6 +71,7 @@ typedef struct tg_forecast_request {
 typedef struct tg_forecast {
     double step_s;
     double exposed_s;  /* of it, waited for others: gradients, parameters, the meeting */
+    double core_s;     /* of it, computed longer because the exchange had the core */
     double slowest_s;  /* of it, waited because ranks are not equally fast */
     double wire_s;     /* the link is busy so long */
     double efficiency; /* one rank's step over step_s: of the same batch on each */
@@ -76,9 +86,15 @@ tg_status tg_forecast_step(const tg_forecast_request *request, int ranks,
 tg_status tg_forecast_ranges(const tg_vit_config *config, size_t behind, tg_layer_range **out,
                              size_t *out_count) TG_MUST_CHECK;
 
-/* Time of one phase (above): what it keeps the link or a core busy, and what passes besides. */
-void tg_link_phase(const tg_link *link, int ranks, double bytes, double *out_busy_s,
-                   double *out_latency_s);
+/* One phase (above). */
+typedef struct tg_phase {
+    double busy_s;    /* of the link, or of a core that is slower */
+    double latency_s; /* that passes besides */
+    double core_s;    /* K */
+} tg_phase;
+
+/* work: a reduce-scatter or an all-gather. */
+tg_phase tg_link_phase(const tg_link *link, int ranks, const tg_comm_work *work);
 
 /* Expected largest of n standard normal deviates; 0 for n = 1. */
 double tg_forecast_largest(int n);

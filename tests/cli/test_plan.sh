@@ -49,8 +49,31 @@ pieces=$(line 2 exposed_s)
 holds "$pieces < $whole / 4" "overlap"
 plan --ranks 4 --step-seconds 2 --bucket-mib 1000 --link-gbit 1 --zero 1 --teacher vit_base_patch16_224
 holds "$(line 2 exposed_s) < 0.6 * $whole" "shards"
+before=$(line 2 wire_s)
+plan --ranks 4 --step-seconds 2 --bucket-mib 1000 --link-gbit 1 --zero 1 --amp
+holds "($(line 2 wire_s) / $before / 0.75 - 1) ^ 2 < 1e-8" "parameters as bfloat16"
 plan --ranks 4 --step-seconds 2 --bucket-mib 1 --link-gbit 1 --ranks-per-host 2
 holds "$(line 2 wire_s) > 1.3 * 2 * 3 / 4 * $bytes / 1.25e8" "a shared link"
+
+# Messages take their core time from computing, unless a core does not compute: buckets of 3 and 12 MiB go while the rest
+# of backward is computed, which misses all of their core time; the last one goes when backward has ended.
+core="--ranks 2 --step-seconds 2 --bucket-mib 12 --link-gbit 10 --message-us 0"
+plan $core
+before=$(line 2 step_s)
+holds "$(line 2 core_s) == 0" "no core time"
+plan $core --core-ns-per-kib 100000 --link-gbit 0.1
+# 1.26 s of the link, 1.54 s of the core, which is what is slow
+close "$(line 2 core_s)" "15 * 1024 * 1e-4" "a core slower than the link"
+plan $core --core-ns-per-kib 10000
+close "$(line 2 core_s)" "15 * 1024 * 1e-5" "core time by KiB"
+holds "$(line 2 step_s) > $before + 0.99 * $(line 2 core_s)" "and the step is longer by it"
+plan $core --core-ns-per-kib 10000 --ranks-per-core 2
+close "$(line 2 core_s)" "2 * 15 * 1024 * 1e-5" "two ranks on a core"
+plan $core --core-ns-per-kib 10000 --spare-cores 1
+holds "$(line 2 core_s) == 0" "a spare core"
+plan $core --message-us 1000
+close "$(line 2 core_s)" "2 * (12 + 48) * 1e-3" "core time of 7.5 MiB in messages of 128 KiB, out and back"
+
 plan --ranks 64 --step-seconds 2 --spread 1
 holds "($(line 2 slowest_s) / 2 / 0.02344 - 1) ^ 2 < 1e-4" "the slowest of 64" # expected largest of 64 normal deviates
 plan --ranks 64 --step-seconds 2 --exchange ring --bucket-mib 1000 --latency-us 1000
@@ -85,6 +108,12 @@ printf '%s\n' '{"collective":"meeting","bytes":0,"seconds":0.001}' \
     '{"collective":"all-reduce","bytes":16000000,"seconds":0.102,"sent_bytes":16000000}' >comm.json
 plan --ranks 2 --bench-comm comm.json --bucket-mib 1000 --message-us 0 --step-seconds 1
 close "$(line 2 wire_s)" "$bytes / 1.6e8" "link as measured"
+printf '%s\n' '{"collective":"core","seconds":0.1,"cpu_ns_per_kib":6000,"cpu_ns_per_message":50000,"packets_ns_per_kib":4000}' >>comm.json
+plan --ranks 2 --bench-comm comm.json --bucket-mib 12 --step-seconds 2
+close "$(line 2 core_s)" "15360 * 1e-5 + 120 * 5e-5" "core time as measured"
+sed -i 's/"packets_ns_per_kib":4000/"packets_ns_per_kib":null/' comm.json
+plan --ranks 2 --bench-comm comm.json --bucket-mib 12 --step-seconds 2
+close "$(line 2 core_s)" "15360 * 6e-6 + 120 * 5e-5" "core time without packets"
 plan --measure --img-size 32 --patch-size 8 --embed-dim 32 --depth 1 --num-heads 2 --batch-size 2 --ranks 2
 holds "$(line 2 step_s) > 0 && $(line 2 efficiency) > 0 && $(line 2 efficiency) < 1" "measured here"
 

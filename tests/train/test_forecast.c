@@ -1,5 +1,5 @@
 /* The forecast against closed forms: one bucket, hidden buckets, a link that is too slow, ring, hosts of several
- * ranks, shards, and what only gets worse with more ranks. */
+ * ranks, shards, the core that the exchange takes, and what only gets worse with more ranks. */
 #include "support/check.h"
 
 #include "train/forecast.h"
@@ -39,6 +39,13 @@ static void assert_same(double got, double want)
 static double meeting(const tg_link *link, int N)
 {
     return (N - 1) * 256.0 / link->bytes_per_s + link->latency_s;
+}
+
+/* Of a gather, as float32. */
+static tg_phase phase(const tg_link *link, int ranks, double bytes)
+{
+    const tg_comm_work work = {.kind = TG_COMM_ALL_GATHER, .count = (size_t)(bytes / 4)};
+    return tg_link_phase(link, ranks, &work);
 }
 
 /* One bucket, final when backward ends: t = compute + 2 ((N-1)/N M / bandwidth + latency) + meeting. */
@@ -104,6 +111,9 @@ static void test_shards(void **state)
     assert_same(f.exposed_s, phase + meeting(&q.link, N));
     assert_same(f.step_s, 7.2 + 0.8 * (0.75 / N + 0.25) + f.exposed_s);
     assert_same(f.wire_s, forecast(&PLAIN, N).wire_s);
+    q.narrow = true; /* half of the way back */
+    assert_same(forecast(&q, N).wire_s, 0.75 * f.wire_s);
+    q.narrow = false;
     q.alone.teacher = q.alone.other = 0; /* nothing to hide behind */
     assert_same(forecast(&q, N).exposed_s, 2 * phase + meeting(&q.link, N));
 }
@@ -114,21 +124,19 @@ static void test_ring(void **state)
     (void)state;
     const tg_link direct = PLAIN.link;
     tg_link ring = direct;
-    double busy, latency, ring_busy, ring_latency;
     ring.method = TG_EXCHANGE_RING;
     for (int N = 2; N <= 100; N += 7) {
-        tg_link_phase(&direct, N, 1e6, &busy, &latency);
-        tg_link_phase(&ring, N, 1e6, &ring_busy, &ring_latency);
-        assert_same(ring_busy, busy);
-        assert_same(ring_latency, (N - 1) * latency);
+        const tg_phase a = phase(&direct, N, 1e6), b = phase(&ring, N, 1e6);
+        assert_same(b.busy_s, a.busy_s);
+        assert_same(b.latency_s, (N - 1) * a.latency_s);
     }
     /* a core's time for each message counts where it is longer than the wire's */
     tg_link busy_core = direct;
     busy_core.message_s = 1e-3;
-    tg_link_phase(&busy_core, 100, 1e6, &busy, &latency);
-    assert_same(busy, 99 * 1e-3);
-    tg_link_phase(&busy_core, 3, 3e6, &busy, &latency); /* 1 MB to each: 8 messages of 128 KiB */
-    assert_same(busy, 2 * 8 * 1e-3);
+    assert_same(phase(&busy_core, 100, 1e6).busy_s, 99 * 1e-3);
+    /* 1 MB to each: 8 messages of 128 KiB */
+    assert_same(phase(&busy_core, 3, 3e6).busy_s, 2 * 8 * 1e-3);
+    assert_same(phase(&busy_core, 3, 3e6).core_s, 2 * 8 * 1e-3);
 }
 
 /* Eight ranks share a host's link: a direct exchange sends all pieces over it, a ring one. */
@@ -136,21 +144,91 @@ static void test_hosts(void **state)
 {
     (void)state;
     tg_link link = PLAIN.link;
-    double busy, latency;
     link.ranks_per_host = 8;
-    tg_link_phase(&link, 8, 1e6, &busy, &latency);
-    assert_same(busy, 0); /* nobody is away, and the host's own memory is no limit */
-    tg_link_phase(&link, 32, 1e6, &busy, &latency);
-    assert_same(busy, 8 * 24 * 1e6 / 32 / 1e9);
+    assert_same(phase(&link, 8, 1e6).busy_s,
+                0); /* nobody is away, and the host's own memory is no limit */
+    assert_same(phase(&link, 32, 1e6).busy_s, 8 * 24 * 1e6 / 32 / 1e9);
     link.method = TG_EXCHANGE_RING;
-    tg_link_phase(&link, 32, 1e6, &busy, &latency);
-    assert_same(busy, 31 * 1e6 / 32 / 1e9);
+    assert_same(phase(&link, 32, 1e6).busy_s, 31 * 1e6 / 32 / 1e9);
     link.local_bytes_per_s = 1e8; /* the slowest link of a ring is the ring's */
-    tg_link_phase(&link, 32, 1e6, &busy, &latency);
-    assert_same(busy, 31 * 1e6 / 32 / 1e8);
+    assert_same(phase(&link, 32, 1e6).busy_s, 31 * 1e6 / 32 / 1e8);
     link.method = TG_EXCHANGE_DIRECT;
-    tg_link_phase(&link, 8, 1e6, &busy, &latency);
-    assert_same(busy, 7 * 1e6 / 8 / 1e8);
+    assert_same(phase(&link, 8, 1e6).busy_s, 7 * 1e6 / 8 / 1e8);
+}
+
+/* Two layers, two buckets, on a core that the exchange has a part of: K of B seconds of the link. */
+static tg_forecast_request halves_of(tg_layer_range halves[2])
+{
+    tg_forecast_request q = PLAIN;
+    for (size_t i = 0; i < 2; i++)
+        halves[i] = (tg_layer_range){i * ELEMENTS / 2, ELEMENTS / 2, 0.5, 0.5};
+    q.ranges = halves;
+    q.range_count = 2;
+    q.exchange.first_bucket_bytes = q.exchange.bucket_bytes = 8 * MIB;
+    q.link.latency_s = 0;
+    return q;
+}
+
+/* Of the core for an all-reduce of 8 MiB between two, by bytes: each sends 4 MiB twice. */
+#define KERNEL_BYTES (2 * 4.0 * MIB)
+
+/* The first bucket is exchanged while the second half of backward, 2 s, is computed; K is spread over B. */
+static void test_core(void **state)
+{
+    (void)state;
+    tg_layer_range halves[2];
+    tg_forecast_request q = halves_of(halves);
+    const double B = KERNEL_BYTES / 1e9, K = 0.4 * B;
+    q.link.core_byte_s = 0.4e-9;
+    tg_forecast f =
+        forecast(&q, 2); /* the link is free long before backward ends: all of K is lost */
+    assert_same(f.core_s, K);
+    assert_same(f.exposed_s, B + meeting(&q.link, 2));
+    assert_same(f.step_s, 8 + K + f.exposed_s);
+    q.link.bytes_per_s =
+        KERNEL_BYTES /
+        5; /* the link is busy for 5 s, to the end: 2 s of computing take 2/(1 - K/B) */
+    q.link.core_byte_s = 2 / KERNEL_BYTES;
+    f = forecast(&q, 2);
+    assert_same(f.core_s, 2 / (1 - 2.0 / 5) - 2);
+    assert_same(f.step_s, 8 - 2 + 5 + 5 + meeting(&q.link, 2)); /* waited for in any case */
+    q.link.spare_core = true;
+    f = forecast(&q, 2);
+    assert_same(f.core_s, 0);
+    assert_same(f.exposed_s, 5 - 2 + 5 + meeting(&q.link, 2));
+    assert_same(f.step_s, 8 - 2 + 5 + 5 + meeting(&q.link, 2));
+}
+
+/* By messages: 8 MiB between two is 4 MiB to the other in 32 of them, out and back. */
+static void test_core_messages(void **state)
+{
+    (void)state;
+    tg_layer_range halves[2];
+    tg_forecast_request q = halves_of(halves);
+    q.link.bytes_per_s = 16e6; /* about half a second */
+    q.link.message_s = 1e-3;
+    assert_same(forecast(&q, 2).core_s, 64e-3);
+    q.link.ranks_per_core = 2; /* the other rank's exchange is on this core as well */
+    assert_same(forecast(&q, 2).core_s, 128e-3);
+    q.link.bytes_per_s = 1e12; /* the core is what is slow: it exchanges first and computes then */
+    const tg_forecast f = forecast(&q, 2);
+    assert_same(f.core_s, 128e-3);
+    assert_same(f.wire_s, 2 * 128e-3);
+}
+
+/* Parameters on their way slow what is computed meanwhile: here the teacher. */
+static void test_core_gathers(void **state)
+{
+    (void)state;
+    tg_forecast_request q = PLAIN;
+    q.exchange.shard = true;
+    q.link.latency_s = 0;
+    q.link.core_byte_s = 0.5e-9;
+    const double B = 0.5 * 16 * MIB / 1e9;
+    const tg_forecast f = forecast(&q, 2);
+    assert_same(f.core_s, 0.5 * B);
+    assert_same(f.exposed_s,
+                B + meeting(&q.link, 2)); /* gradients of the one bucket: nothing to slow */
 }
 
 /* Expected largest of n: 1/sqrt(pi) of 2, 3/(2 sqrt(pi)) of 3 (exact); 2.5076 of 100 (tables). */
@@ -235,8 +313,9 @@ int main(void)
         cmocka_unit_test(test_nothing_hidden), cmocka_unit_test(test_wire_type),
         cmocka_unit_test(test_overlap),        cmocka_unit_test(test_shards),
         cmocka_unit_test(test_ring),           cmocka_unit_test(test_hosts),
-        cmocka_unit_test(test_slowest),        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_monotonic),
+        cmocka_unit_test(test_core),           cmocka_unit_test(test_core_messages),
+        cmocka_unit_test(test_core_gathers),   cmocka_unit_test(test_slowest),
+        cmocka_unit_test(test_ranges),         cmocka_unit_test(test_monotonic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
