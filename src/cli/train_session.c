@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* For the first rank to write why another one left. */
 #define FIRST_SPEAKS_S 2.0
@@ -205,10 +206,20 @@ static void write_end(tg_train_session *s, tg_status status, const char *reason)
     tg_text_done(&lines);
 }
 
+/* Why it ended and, where others are to blame and something was saved, how to go on. */
+static void give_reason(const tg_train_session *s, tg_status status, char out[TG_ERROR_BYTES])
+{
+    const char *advice = "";
+    if (status == TG_ERROR_PEER && s->opened && has(s->options->output.output, "checkpoints/last"))
+        advice = ". The last checkpoint is whole: start again with --resume auto";
+    const size_t room = TG_ERROR_BYTES - 1 - strlen(advice);
+    snprintf(out, TG_ERROR_BYTES, "%.*s%s", (int)room, tg_error_message(), advice);
+}
+
 void tg_train_session_close(tg_train_session *s, tg_status status)
 {
     char reason[TG_ERROR_BYTES];
-    snprintf(reason, sizeof reason, "%s", tg_error_message());
+    give_reason(s, status, reason);
     if (s->opened && s->info.start)
         write_end(s, status, reason);
     if (s->opened && s->logging && s->rank > 0 && status < 0)

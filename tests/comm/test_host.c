@@ -342,7 +342,7 @@ static void test_transport_errors(void **state)
         breakage b = cases[i];
         tg_test_ranks_run(3, 1, break_transport, &b, status, text);
         assert_int_equal(status[1], TG_ERROR_PEER);
-        bool all = strstr(text[1], " on host") && strstr(text[1], "--resume auto");
+        bool all = strstr(text[1], " on host");
         for (int k = 0; k < 3; k++)
             all = all && strstr(text[1], b.say[k]);
         if (!all)

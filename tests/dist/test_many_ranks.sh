@@ -70,6 +70,7 @@ start_long
 kill -9 "$(rank_process long 1)"
 wait
 grep -q 'rank 1 on .* is gone' err || fail "killed: who and where"
+grep -q 'last checkpoint is whole: start again with --resume auto' err || fail "killed: what to do"
 grep -q 'is gone' long/failure || fail "killed: no failure file"
 goes_on killed
 

@@ -59,5 +59,6 @@ wait
 fail_shows="first out err"
 if [ -s status ]; then # a launcher may end the other one before it has spoken
     [ "$(cat status)" = 5 ] && grep -q 'rank 1' first || fail "killed: exit code $(cat status)"
+    grep -q 'checkpoint' first && fail "killed: speaks of a checkpoint, of which there is none"
 fi
 exit 0

@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#define RESUME "The last checkpoint is whole: start again with --resume auto"
-
 /* "all-reduce of 4.00 MiB (gradients 3)" */
 static void describe(const tg_host_exchange *x, char *out, size_t bytes)
 {
@@ -61,7 +59,7 @@ tg_status tg_host_blame(const tg_host *h, const tg_host_exchange *x, int64_t now
         }
     return tg_fail(TG_ERROR_PEER,
                    "nothing has moved for %.1f s in %s; waiting for %s%s. A rank there is stopped, "
-                   "dead, stuck or cut off. " RESUME,
+                   "dead, stuck or cut off",
                    still_s, what, who, count > NAMED ? " and others" : "");
 }
 
@@ -81,7 +79,7 @@ tg_status tg_host_report_dead(const tg_host_exchange *x, const tg_host_peer *pee
     return tg_fail(
         TG_ERROR_PEER,
         "rank %d on %s (process %lld) is gone: it died while others waited for %zu bytes "
-        "of it in %s; killed for memory is the usual cause. " RESUME,
+        "of it in %s; killed for memory is the usual cause",
         peer, peers[peer].host, (long long)peers[peer].process.pid, outstanding(x, peer, true),
         what);
 }
@@ -96,7 +94,7 @@ tg_status tg_host_report_broken(tg_transport *t, const tg_host_peer *peers,
         snprintf(bytes, sizeof bytes, ", with %zu bytes to come and %zu not taken",
                  outstanding(x, peer, true), outstanding(x, peer, false));
     }
-    return tg_fail(TG_ERROR_PEER, "%s rank %d on %s (process %lld) failed in %s%s: %s. " RESUME,
+    return tg_fail(TG_ERROR_PEER, "%s rank %d on %s (process %lld) failed in %s%s: %s",
                    receive ? "receiving from" : "sending to", peer, peers[peer].host,
                    (long long)peers[peer].process.pid, what, bytes, text);
 }
