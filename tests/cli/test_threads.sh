@@ -53,6 +53,6 @@ while [ $limit -le 200000 ]; do
         faults=$((faults + 1))
         ;;
     esac
-    limit=$((limit + 10000))
+    limit=$((limit + 2500))
 done
 [ $faults -eq 0 ]

@@ -17,6 +17,15 @@
 #include <xmmintrin.h>
 #endif
 
+/* What an OpenMP runtime takes for itself when a team starts, and for each thread besides its stack: with room to
+ * spare, as LLVM's ends the process, or never stops saying why, when it gets none. */
+enum {
+    TABLE_BYTES = 4 << 20,
+    TABLE_BYTES_EACH = 256 << 10,
+    STACK_BYTES_MORE = 16 << 10,
+    STACK_BYTES_EACH = 1 << 10
+};
+
 /* oneDNN's cap is a setting of the process; it is fixed by the first stream. */
 static pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
 static int cap_fixed = -1;
@@ -167,22 +176,45 @@ static void *wait_for_end(void *gate)
     return NULL;
 }
 
-/* The OpenMP runtime ends the process when it cannot start a thread, so the whole team is started
- * once before it: all at the same time, held by a lock that is open at the end. */
+/* The system keeps the stacks of threads that have ended for the next ones, unless they are too small: LLVM's runtime
+ * asks for a little more than usual, and more for every further thread. */
+static void ask_for_stacks(pthread_attr_t *out, int threads)
+{
+    size_t bytes;
+    pthread_attr_init(out);
+    if (pthread_attr_getstacksize(out, &bytes) == 0)
+        (void)pthread_attr_setstacksize(out, bytes + STACK_BYTES_MORE +
+                                                 (size_t)threads * STACK_BYTES_EACH);
+}
+
+/* The OpenMP runtime ends the process when it cannot start a thread or has no memory for its own tables, so the
+ * whole team is started once before it, beside as much memory: all at the same time, held by a lock that is open at
+ * the end. */
 static tg_status try_threads(int threads)
 {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    pthread_attr_t attributes;
     int started = 0, wanted = threads - 1, error = 0;
     pthread_t *team = calloc((size_t)threads, sizeof *team);
-    if (!team)
-        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d threads", threads);
+    void *tables = malloc(TABLE_BYTES + (size_t)threads * TABLE_BYTES_EACH);
+    if (!team || !tables) {
+        free(tables);
+        free(team);
+        return tg_fail(TG_ERROR_MACHINE,
+                       "out of memory for %d threads; raise the limit on memory (ulimit -v), or "
+                       "ask for fewer --threads",
+                       threads);
+    }
+    ask_for_stacks(&attributes, threads);
     pthread_mutex_lock(&gate);
     while (started < wanted &&
-           (error = pthread_create(&team[started], NULL, wait_for_end, &gate)) == 0)
+           (error = pthread_create(&team[started], &attributes, wait_for_end, &gate)) == 0)
         started++;
     pthread_mutex_unlock(&gate);
+    pthread_attr_destroy(&attributes);
     for (int i = 0; i < started; i++)
         pthread_join(team[i], NULL);
+    free(tables);
     free(team);
     if (error != 0)
         return tg_fail(TG_ERROR_MACHINE,
