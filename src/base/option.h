@@ -121,7 +121,9 @@ tg_option_source tg_options_source(const tg_options *options, const char *name);
  * the default. */
 bool tg_options_given(const tg_options *options, const char *name);
 
-/* Appends the options part of --help, 100 columns wide at most. */
+/* Columns that --help keeps to. */
+enum { TG_HELP_WIDTH = 80 };
+/* Appends the options part of --help. */
 void tg_options_help(const tg_option_group *groups, size_t group_count, tg_text *out);
 /* Appends every option as YAML that parse_yaml reads back to the same values; unset ones as
  * comments. This is job.yaml and the answer to --print-config. */

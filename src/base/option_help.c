@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { HELP_COLUMN = 30, HELP_WIDTH = 100 };
+enum { HELP_COLUMN = 28 };
 
 void tg_option_usage(const tg_option *option, tg_text *out)
 {
@@ -20,25 +20,6 @@ void tg_option_usage(const tg_option *option, tg_text *out)
     }
     for (size_t i = 0; option->choices[i]; i++)
         tg_text_append_format(out, "%s%s", i ? "|" : "", option->choices[i]);
-}
-
-/* Appends words, starting a new line with the help column's indent before the width is passed. */
-static void append_wrapped(tg_text *out, const char *words)
-{
-    size_t column = HELP_COLUMN;
-    for (const char *at = words; *at; at += strspn(at, " ")) {
-        size_t length = strcspn(at, " ");
-        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
-            tg_text_append_format(out, "\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
-        } else if (column > HELP_COLUMN) {
-            tg_text_append_char(out, ' ');
-            column++;
-        }
-        tg_text_append(out, at, length);
-        column += length;
-        at += length;
-    }
 }
 
 static void append_option(const tg_option *option, tg_text *out)
@@ -60,7 +41,7 @@ static void append_option(const tg_option *option, tg_text *out)
     }
     if (shown)
         tg_text_append_format(&words, " [%s]", option->initial);
-    append_wrapped(out, tg_text_string(&words));
+    tg_text_append_wrapped(out, tg_text_string(&words), HELP_COLUMN, TG_HELP_WIDTH);
     tg_text_append_char(out, '\n');
     if (words.failed)
         out->failed = true;

@@ -183,6 +183,25 @@ void tg_text_append_visible(tg_text *text, const char *string, const char *keep)
     }
 }
 
+void tg_text_append_wrapped(tg_text *text, const char *words, size_t indent, size_t width)
+{
+    static const char *const GAPS = " \n";
+    size_t column = indent;
+    for (const char *at = words + strspn(words, GAPS); *at; at += strspn(at, GAPS)) {
+        size_t length = strcspn(at, GAPS);
+        if (column > indent && column + 1 + length > width) {
+            tg_text_append_format(text, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (column > indent) {
+            tg_text_append_char(text, ' ');
+            column++;
+        }
+        tg_text_append(text, at, length);
+        column += length;
+        at += length;
+    }
+}
+
 tg_status tg_text_check(const tg_text *text, const char *what)
 {
     if (text->failed)

@@ -45,6 +45,10 @@ void tg_text_append_json_string(tg_text *text, const char *bytes, size_t length)
  * file's name, "\\" for a sentence that may quote one, "\\\n" for several lines. */
 void tg_text_append_visible(tg_text *text, const char *string, const char *keep);
 
+/* Its words, with one space between, on lines of `width` bytes at most where no word is longer. The text
+ * stands in column `indent`, and so do the lines that follow. */
+void tg_text_append_wrapped(tg_text *text, const char *words, size_t indent, size_t width);
+
 /* Is it valid UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF)? */
 bool tg_text_is_utf8(const char *bytes, size_t length);
 

@@ -276,16 +276,16 @@ const tg_command tg_command_bench_comm = {
     .arguments = "",
     .summary = "Measure how fast the ranks of a job exchange",
     .description =
-        "Started under mpirun or srun with --comm mpi, measures the latency of a meeting and the "
-        "bandwidth of each collective that training uses, on a rank's link each way: the bytes a "
-        "rank sends (and receives) over the time of the slowest. Then what an all-reduce takes of "
-        "a "
-        "rank's core while the rank does something else: the thread that moves messages, and the "
-        "kernel's handling of packets, which can be told on a machine that does nothing "
-        "besides.\n\n"
-        "With --json, one object a line: {\"collective\", \"ranks\", \"bytes\", \"seconds\", "
-        "\"link_bytes_per_s\", \"link_share\", ...}; the last one, \"core\", has the core time in "
-        "nanoseconds (packets null: not known).",
+        "Started under mpirun or srun with --comm mpi, measures the latency of a meeting and the\n"
+        "bandwidth of each collective that training uses, on a rank's link each way: the bytes a\n"
+        "rank sends (and receives) over the time of the slowest. Then what an all-reduce takes of\n"
+        "a rank's core while the rank does something else: the thread that moves messages, and "
+        "the\n"
+        "kernel's handling of packets, which can be told on a machine that does nothing besides.\n"
+        "\n"
+        "With --json, one object a line: {\"collective\", \"ranks\", \"bytes\", \"seconds\",\n"
+        "\"link_bytes_per_s\", \"link_share\", ...}; the last one, \"core\", has the core time in\n"
+        "nanoseconds (packets null: not known). `plan --bench-comm` reads them.",
     .examples = EXAMPLES,
     .see_also = "train",
     .groups = GROUPS,

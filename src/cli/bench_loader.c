@@ -155,7 +155,7 @@ static const tg_command_note EXAMPLES[] = {
 const tg_command tg_command_bench_loader = {
     .name = "bench loader",
     .arguments = "",
-    .summary = "Measure how many photos a second are read, decoded and augmented",
+    .summary = "Measure how many photos a second are read and augmented",
     .description = "Reads the training split as training would, and gives its batches straight "
                    "back. With --json:\n{\"images_per_s\", \"images_per_s_per_core\", ...}.",
     .examples = EXAMPLES,

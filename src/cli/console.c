@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { BAR_WIDTH = 24, LINE_MAX_BYTES = 512 };
+enum { BAR_WIDTH = 24, BAR_LEAST = 4, LINE_MAX_BYTES = 512 };
 
 #define REDRAW_NS INT64_C(100000000)   /* on a terminal */
 #define REPEAT_NS INT64_C(10000000000) /* elsewhere */
@@ -148,20 +148,31 @@ static int terminal_columns(void)
     return 80;
 }
 
+/* " [###...]" in what the other words leave of the line; nothing where that is too little. */
+static void format_bar(char out[BAR_WIDTH + 4], double part, size_t words)
+{
+    const int room = terminal_columns() - 1 - (int)words - 3;
+    const int width = room < BAR_WIDTH ? room : BAR_WIDTH, filled = (int)(part * width);
+    out[0] = '\0';
+    if (width < BAR_LEAST)
+        return;
+    strcpy(out, " [");
+    for (int i = 0; i < width; i++)
+        out[2 + i] = i < filled ? '#' : '.';
+    strcpy(out + 2 + width, "]");
+}
+
 static void format_line(const char *what, uint64_t done, uint64_t total, const char *note)
 {
-    char bar[BAR_WIDTH + 1], share[64] = "";
-    if (total) {
-        double part = done < total ? (double)done / (double)total : 1;
-        int filled = (int)(part * BAR_WIDTH);
-        for (int i = 0; i < BAR_WIDTH; i++)
-            bar[i] = i < filled ? '#' : '.';
-        bar[BAR_WIDTH] = '\0';
-        snprintf(share, sizeof share, " %s%s%s %llu/%llu", console.terminal ? "[" : "",
-                 console.terminal ? bar : "", console.terminal ? "]" : "", (unsigned long long)done,
+    char bar[BAR_WIDTH + 4] = "", share[48] = "";
+    if (total)
+        snprintf(share, sizeof share, " %llu/%llu", (unsigned long long)done,
                  (unsigned long long)total);
-    }
-    snprintf(console.line, sizeof console.line, "%s%s  %s", what, share, note);
+    const char *gap = note[0] ? "  " : "";
+    if (total && console.terminal)
+        format_bar(bar, done < total ? (double)done / (double)total : 1,
+                   strlen(what) + strlen(share) + strlen(gap) + strlen(note));
+    snprintf(console.line, sizeof console.line, "%s%s%s%s%s", what, bar, share, gap, note);
 }
 
 static void draw(void)
@@ -202,6 +213,14 @@ void tg_console_progress_end(void)
         fputc('\n', stderr);
     console.line_stands = false;
     console.drawn_ns = 0;
+    pthread_mutex_unlock(&console.lock);
+}
+
+void tg_console_progress_clear(void)
+{
+    pthread_mutex_lock(&console.lock);
+    erase_line();
+    console.pending = false;
     pthread_mutex_unlock(&console.lock);
 }
 

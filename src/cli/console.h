@@ -45,11 +45,13 @@ tg_status tg_console_print(tg_text *text) TG_MUST_CHECK;
  */
 bool tg_console_reader_left(void);
 
-/* Shows `done` of `total` with a bar and `note` behind it ("loss 1.23  14.2 images/s  3:20 left").
- * Cheap to call every step. total 0: no bar, only the note. */
+/* Shows `done` of `total` with a bar, as wide as the terminal allows, and `note` behind it
+ * ("loss 1.23  14.2 images/s  3:20 left"). Cheap to call every step. total 0: no bar, only the note. */
 void tg_console_progress(const char *what, uint64_t done, uint64_t total, const char *note);
 /* Ends the line; the last state stays readable. */
 void tg_console_progress_end(void);
+/* Takes the line away: a line of the log says what came of it. */
+void tg_console_progress_clear(void);
 
 /* "1:02:03" or "2:03". */
 void tg_console_append_duration(tg_text *text, double seconds);

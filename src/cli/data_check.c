@@ -190,7 +190,7 @@ static const tg_command_note EXAMPLES[] = {
 const tg_command tg_command_data_check = {
     .name = "data check",
     .arguments = "",
-    .summary = "Find broken, odd, tiny, huge and repeated photos before training",
+    .summary = "Find broken, odd, tiny, huge and repeated photos",
     .description =
         "Decodes every photo of both splits. Reported: photos that cannot be read or only with a\n"
         "warning, very small and very large ones, copies by content and by look (those in two "

@@ -140,7 +140,7 @@ static const tg_command_note EXAMPLES[] = {
 const tg_command tg_command_data_stats = {
     .name = "data stats",
     .arguments = "",
-    .summary = "Count the photos of each class and split, with sizes, formats and colours",
+    .summary = "Count photos by class and split, with sizes and colours",
     .description = "Decodes every photo. Mean and deviation are those of all pixels, in [0,1], as "
                    "--mean and --std\ntake them.",
     .examples = EXAMPLES,

@@ -142,7 +142,7 @@ static const tg_command_note EXAMPLES[] = {
 const tg_command tg_command_data_synth = {
     .name = "data synth",
     .arguments = "",
-    .summary = "Draw pictures of food on plates: a data set that needs no download",
+    .summary = "Draw pictures of food on plates, to train on without a download",
     .description = "Writes DIR/train/CLASS and DIR/val/CLASS. The pictures depend on nothing but "
                    "the options: the\nsame command gives the same files.",
     .examples = EXAMPLES,

@@ -238,7 +238,7 @@ static const tg_command_note EXAMPLES[] = {
 const tg_command tg_command_eval = {
     .name = "eval",
     .arguments = "",
-    .summary = "Score a model on a data set: accuracy, loss, and what it confuses",
+    .summary = "Score a model on photos: accuracy, loss, and what it confuses",
     .description =
         "Every photo of the split counts once; top-1 and top-5 are shares in percent, "
         "the\nloss is plain cross-entropy. The class list of the model folder rules: class folders "

@@ -55,6 +55,7 @@ static int stop_wanted(void *user)
 static void show_evaluation(void *user, const char *what, int64_t epoch, const tg_evaluation *e)
 {
     const tg_train_session *s = user;
+    tg_console_progress_clear();
     if (strcmp(what, "student") == 0)
         tg_log_info("epoch %lld/%lld  validation: top-1 %.2f %%  top-5 %.2f %%  loss %.4f  (%llu "
                     "photos)",

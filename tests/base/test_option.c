@@ -258,7 +258,7 @@ static void help_fits_and_names_everything(void **state)
     assert_non_null(strstr(text.data, "[5e-4]"));
     for (const char *line = text.data; *line;) {
         size_t length = strcspn(line, "\n");
-        assert_true(length <= 100);
+        assert_true(length <= TG_HELP_WIDTH);
         line += length + 1;
     }
     tg_text_done(&text);

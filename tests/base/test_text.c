@@ -147,14 +147,31 @@ static void assert_visible(const char *string, const char *keep, const char *wan
     tg_text_done(&text);
 }
 
+static void wraps_words(void **state)
+{
+    (void)state;
+    tg_text text = {0};
+    tg_text_append_wrapped(&text, "  one two\nthree  fourteen\n", 2, 9);
+    assert_string_equal(tg_text_string(&text), "one two\n  three\n  fourteen");
+    tg_text_clear(&text);
+    tg_text_append_wrapped(&text, " \n", 0, 9);
+    assert_string_equal(tg_text_string(&text), "");
+    tg_text_done(&text);
+}
+
 static void shows_what_cannot_be_seen(void **state)
 {
     (void)state;
     assert_visible("", "", "");
-    assert_visible("cr\xC3\xA8me br\xC3\xBBl\xC3\xA9" "e \xFF 'a' \"b\"", "",
-                   "cr\xC3\xA8me br\xC3\xBBl\xC3\xA9" "e \xFF 'a' \"b\"");
+    assert_visible("cr\xC3\xA8me br\xC3\xBBl\xC3\xA9"
+                   "e \xFF 'a' \"b\"",
+                   "",
+                   "cr\xC3\xA8me br\xC3\xBBl\xC3\xA9"
+                   "e \xFF 'a' \"b\"");
     assert_visible("a\nb\r\x1B[2J\x7F\\t", "", "a\\x0ab\\x0d\\x1b[2J\\x7f\\x5ct");
-    assert_visible("\xC2\x9B" "31m \xC2\xA0 \xC2", "", "\\xc2\\x9b31m \xC2\xA0 \xC2");
+    assert_visible("\xC2\x9B"
+                   "31m \xC2\xA0 \xC2",
+                   "", "\\xc2\\x9b31m \xC2\xA0 \xC2");
     assert_visible("a\\x0a\nb\t", "\\", "a\\x0a\\x0ab\\x09");
     assert_visible("a\\x0a\nb\t", "\\\n", "a\\x0a\nb\\x09");
 }
@@ -162,9 +179,13 @@ static void shows_what_cannot_be_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(appends),        cmocka_unit_test(remembers_failure),
-        cmocka_unit_test(escapes),        cmocka_unit_test(every_byte_gives_valid_json),
-        cmocka_unit_test(writes_records), cmocka_unit_test(shows_what_cannot_be_seen),
+        cmocka_unit_test(appends),
+        cmocka_unit_test(remembers_failure),
+        cmocka_unit_test(escapes),
+        cmocka_unit_test(every_byte_gives_valid_json),
+        cmocka_unit_test(writes_records),
+        cmocka_unit_test(wraps_words),
+        cmocka_unit_test(shows_what_cannot_be_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

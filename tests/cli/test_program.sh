@@ -21,6 +21,12 @@ expect() {
 
 expect 0 "tagine 0.1.0" --version
 expect 0 "Commands:" --help
+"$TAGINE" --help | awk 'length > 80 { print; long = 1 } END { exit long }' || fault "--help is too wide for a terminal"
+for command in train plan "tune distill" "bench comm" "data check"; do # examples are to be copied, and stay whole
+    # shellcheck disable=SC2086
+    "$TAGINE" $command --help | grep -v '^      [a-z]' | awk 'length > 80 { print; long = 1 } END { exit long }' ||
+        fault "$command --help is too wide for a terminal"
+done
 expect 2 "no command given"
 expect 2 "did you mean plan?" pla
 expect 2 "data check" data
@@ -78,6 +84,11 @@ cmp -s config.de_DE.UTF-8 config.C || fault "settings depend on the locale"
 expect 2 "--output DIR" data synth
 "$TAGINE" data synth --output a --classes 2 --per-class 3 --img-size 32 -q >/dev/null ||
     fault "data synth failed"
+if command -v script >/dev/null; then # of a line of progress the bar gives way, not the time that is left
+    script -qec "stty cols 60; '$TAGINE' train --data a --img-size 16 --patch-size 8 --embed-dim 32 --depth 1 \
+        --num-heads 2 --batch-size 1 --epochs 2 --output progress" screen </dev/null >/dev/null
+    tr '\r' '\n' <screen | grep -q '^epoch 1/2 .* left' || fault "progress on 60 columns: $(cat screen)"
+fi
 "$TAGINE" data synth --output b --classes 2 --per-class 3 --img-size 32 -q --threads 2 >/dev/null
 diff -r a b >/dev/null || fault "the same command gives other pictures"
 expect 2 "exists already" data synth --output a
