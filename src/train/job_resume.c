@@ -137,25 +137,33 @@ static bool is_own(const tg_job *job, const char *which)
     return own;
 }
 
+static tg_status fail_changed(const char *what, const char *option, int64_t then, int64_t now)
+{
+    char remedy[96] = "";
+    if (option)
+        snprintf(remedy, sizeof remedy, "give %s %lld to go on, or ", option, (long long)then);
+    return tg_fail(TG_ERROR_USAGE,
+                   "resume: %s was %lld and is now %lld, so the run cannot go on where it "
+                   "stopped; %sstart a new one with --initial-checkpoint",
+                   what, (long long)then, (long long)now, remedy);
+}
+
 static tg_status check_resumed(const tg_job *job, const tg_train_state *state)
 {
     const tg_recipe *r = &job->options->recipe;
     const struct {
-        const char *what;
+        const char *what, *option; /* NULL: no option brings it back */
         int64_t then, now;
-    } same[] = {{"--seed", state->seed, r->seed},
-                {tg_job_has_ranks(job)
-                     ? "number of photos a step of all ranks (--global-batch-size)"
-                     : "--batch-size",
-                 state->batch_size, (int64_t)job->group_batch},
-                {"--grad-accum-steps", state->accumulation, r->grad_accum_steps},
-                {"number of training photos", state->samples, (int64_t)job->train.count}};
+    } same[] = {
+        {"--seed", "--seed", state->seed, r->seed},
+        {tg_job_has_ranks(job) ? "number of photos a step of all ranks (--global-batch-size)"
+                               : "--batch-size",
+         "--global-batch-size", state->batch_size, (int64_t)job->group_batch},
+        {"--grad-accum-steps", "--grad-accum-steps", state->accumulation, r->grad_accum_steps},
+        {"number of training photos", NULL, state->samples, (int64_t)job->train.count}};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
         if (same[i].then != same[i].now)
-            return tg_fail(TG_ERROR_USAGE,
-                           "resume: %s was %lld and is now %lld, so the run cannot go on where it "
-                           "stopped; start a new one with --initial-checkpoint",
-                           same[i].what, (long long)same[i].then, (long long)same[i].now);
+            return fail_changed(same[i].what, same[i].option, same[i].then, same[i].now);
     if (state->classes != class_hash(job))
         return tg_fail(
             TG_ERROR_INPUT,

@@ -93,6 +93,8 @@ refused 2 "--resume auto goes on" run train $shape --output run
 # shellcheck disable=SC2086
 refused 2 "--seed" run train $shape --output run --resume auto --seed 5
 # shellcheck disable=SC2086
+refused 2 "give --global-batch-size 8 to go on" run train $shape --output run --resume auto --batch-size 4
+# shellcheck disable=SC2086
 refused 3 "" run train $shape --output run --resume auto --data absent
 # shellcheck disable=SC2086
 refused 2 "--num-heads" run train --model vit_tiny_patch16_224 --img-size 32 --patch-size 8 --depth 1 \
