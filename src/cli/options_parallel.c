@@ -22,6 +22,8 @@ enum { PATH_BYTES = 4096 };
 enum { TELLING_S = 10 };
 /* For the first to say what all have found, where they cannot meet. */
 enum { FIRST_SPEAKS_S = 1 };
+/* After which it has not: a launcher ends the others a second after the first is gone. */
+enum { FIRST_IS_SILENT_S = 3 };
 
 /* The first bucket is small, so that reducing begins while most of backward is still to come. */
 enum { FIRST_BUCKET_SHARE = 4 };
@@ -167,11 +169,11 @@ static void stand_in(tg_comm *comm)
     tg_console_speak();
 }
 
-/* A launcher ends all when one is gone: until the first has spoken, those that leave it to that one stay. */
-static void let_first_speak(void)
+/* A launcher ends all when one is gone: until the first has spoken, those that leave it to that one stay.
+ * False: a signal came meanwhile, the first is gone. */
+static bool let_first_speak(int seconds)
 {
-    if (tg_parallel_rank() > 0)
-        nanosleep(&(struct timespec){.tv_sec = FIRST_SPEAKS_S}, NULL);
+    return tg_parallel_rank() == 0 || nanosleep(&(struct timespec){.tv_sec = seconds}, NULL) == 0;
 }
 
 /* One of several processes that cannot find one another. All of them have this to say, but where only later
@@ -182,7 +184,7 @@ static tg_status refuse(const tg_comm_promise *promise, const char *remedy)
     if (strcmp(promise->variable, PROCESS) == 0)
         tg_console_speak();
     else
-        let_first_speak();
+        (void)let_first_speak(FIRST_SPEAKS_S);
     return tg_fail(TG_ERROR_USAGE,
                    "a launcher started %lld processes (%s), and each would do the whole work "
                    "alone: %s",
@@ -235,9 +237,10 @@ tg_status tg_parallel_tell_failure(tg_status status, bool mpi)
         tg_console_error(reason);
         (void)!tg_comm_agree(comm, SAID, TG_OK);
         tg_comm_close(comm);
-    } else {
+    } else { /* nobody knows whether the first says it too; when it has, the launcher ends the others */
         name_itself();
-        tg_console_speak();
+        if (let_first_speak(FIRST_IS_SILENT_S))
+            tg_console_speak();
     }
     return tg_fail(status, "%s", reason);
 }
