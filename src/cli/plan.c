@@ -7,9 +7,11 @@
 #include "cli/options_infer.h"
 #include "cli/options_model.h"
 #include "kern/kern.h"
+#include "os/file.h"
 #include "tensor/param.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* Of a photo as it is decoded (JPEGs from phones at reduced scale), when nobody has said which they will be. */
 #define PHOTO_PX 3e6
@@ -140,7 +142,8 @@ static const tg_option TIME_OPTIONS[] = {
      .type = TG_OPTION_STRING,
      .offset = AT(run),
      .metavar = "RUN",
-     .help = "take the times of a run's steps, from its metrics.jsonl",
+     .help = "take the times of a run's steps, from its metrics.jsonl, and its model where no "
+             "option says one",
      .flags = TG_OPTION_FOLDER},
     REAL("spread", spread, "0", 0, 100, "PERCENT",
          "standard deviation of a rank's step: all wait for the slowest"),
@@ -174,6 +177,21 @@ typedef struct counts {
     double inference_prepared_bytes, inference_bytes;
 } counts;
 
+/* A run's times are those of its own model: that one counts unless the options say another. */
+static tg_model_choice choice_of(const tg_invocation *invocation)
+{
+    const tg_plan_settings *s = invocation->settings;
+    tg_model_choice choice = s->model;
+    char folder[4096];
+    for (size_t i = 0; i < TG_MODEL_OPTION_COUNT; i++)
+        if (tg_options_given(invocation->options, tg_model_option_table[i].name))
+            return choice;
+    if (s->run && snprintf(folder, sizeof folder, "%s/model", s->run) < (int)sizeof folder &&
+        tg_file_exists(folder))
+        choice.model = s->run;
+    return choice;
+}
+
 static tg_status open_subject(const tg_invocation *invocation, tg_plan_subject *out)
 {
     const tg_plan_settings *s = invocation->settings;
@@ -181,7 +199,8 @@ static tg_status open_subject(const tg_invocation *invocation, tg_plan_subject *
                              .invocation = invocation,
                              .has_teacher = s->teacher != NULL,
                              .dtype = s->amp && s->amp_dtype == 0 ? TG_BF16 : TG_F32};
-    TG_TRY(tg_model_choice_config(&s->model, &out->student));
+    const tg_model_choice student = choice_of(invocation);
+    TG_TRY(tg_model_choice_config(&student, &out->student));
     const tg_model_choice teacher = {
         .model = s->teacher, .reg_tokens = -1, .num_classes = (int64_t)out->student.num_classes};
     if (!s->teacher)
@@ -373,7 +392,7 @@ static const tg_command_note EXAMPLES[] = {
 const tg_command tg_command_plan = {
     .name = "plan",
     .arguments = "",
-    .summary = "Show parameters, work, memory, time and cost before anything is started",
+    .summary = "Show work, memory, time and cost before anything is started",
     .description =
         "Counts parameters and multiply-adds (twice that many FLOPs; a training step takes three\n"
         "times the forward), and what a rank holds: weights, gradients and AdamW's moments in\n"

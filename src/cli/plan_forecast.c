@@ -234,7 +234,7 @@ static void append_row(const table *t, const row *r, tg_text *out)
         tg_text_append_format(out, " %7.1f %%", 100 * r->slowest_s / r->step_s);
     tg_text_append_format(out, "  %5.1f %% ", 100 * r->efficiency);
     append_bar(out, r->efficiency);
-    tg_text_append_format(out, " %10.5g", r->images_per_s);
+    tg_text_append_format(out, r->images_per_s < 1e5 ? " %10.5g" : " %10.0f", r->images_per_s);
     if (!isnan(r->hours))
         tg_text_append_format(out, " %9.4g", r->hours);
     if (!isnan(r->cost))

@@ -103,6 +103,15 @@ for step in 1 2 3 4 5; do
 done >run/metrics.jsonl
 plan --run run --batch-size 64
 close "$(line 2 step_s)" "2 * (0.5 + 1 + 2) + 0.25 + 0.125" "from a run"
+"$TAGINE" data synth --output photos --classes 2 --per-class 4 --img-size 16 --quiet
+"$TAGINE" train --data photos --img-size 16 --patch-size 8 --embed-dim 32 --depth 1 --num-heads 2 --batch-size 2 --steps 4 \
+    --epochs 1 --output trained --quiet >out 2>&1 || fault "a run: $(cat out)"
+plan --run trained
+holds "$(line 1 parameters) < 1e5" "the model of the run"
+plan --run trained --model vit_tiny_patch16_224
+holds "$(line 1 parameters) > 5e6" "another model than the run's"
+"$TAGINE" plan --run trained --ranks 1048576 >out || fault "text of a run"
+grep -q '% [#.]* *[0-9]\{6,\}$' out || fault "images/s of many ranks: $(cat out)"
 printf '%s\n' '{"collective":"meeting","bytes":0,"seconds":0.001}' \
     '{"collective":"all-reduce","bytes":1000,"seconds":1,"sent_bytes":1000}' \
     '{"collective":"all-reduce","bytes":16000000,"seconds":0.102,"sent_bytes":16000000}' >comm.json
