@@ -121,6 +121,21 @@ static tg_status join_session(const char *path, int rank, tg_train_session *s)
     return TG_OK;
 }
 
+/* In a new folder the first rank has begun the records already. */
+static tg_status share_beginning(tg_train_session *s)
+{
+    tg_comm *comm = s->options->comm;
+    const bool begun = s->info.start != NULL;
+    bool *all = calloc((size_t)comm->size, sizeof *all);
+    if (!all)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", comm->size);
+    tg_status status = tg_comm_meet(comm, "records", &begun, sizeof begun, all);
+    if (status == TG_OK)
+        s->begun = all[0];
+    free(all);
+    return status;
+}
+
 tg_status tg_train_session_open(tg_train_session *s, const char *path)
 {
     tg_comm *comm = s->options->comm;
@@ -128,7 +143,8 @@ tg_status tg_train_session_open(tg_train_session *s, const char *path)
     tg_status status = comm->rank == 0 ? open_session(path, comm, s) : TG_OK;
     TG_TRY(tg_comm_follow(comm, "the run's directory", status));
     status = comm->rank == 0 ? TG_OK : join_session(path, comm->rank, s);
-    return tg_comm_agree(comm, "logs", status);
+    TG_TRY(tg_comm_agree(comm, "logs", status));
+    return share_beginning(s);
 }
 
 /* Where the first rank cannot, one of the others writes how the run ended. Who does says it, too. */
@@ -175,7 +191,7 @@ static void leave_word(tg_train_session *s, tg_status status, const char *reason
 {
     tg_comm *comm = s->options->comm;
     tg_run_log_line(&s->log, status == TG_ERROR_STOPPED ? TG_LOG_INFO : TG_LOG_ERROR, reason);
-    if (status == TG_ERROR_PEER && tg_comm_lost(comm, 0))
+    if (s->begun && status == TG_ERROR_PEER && tg_comm_lost(comm, 0))
         stand_in_for_first(s, status, reason);
     (void)tg_fail(status, "%s", reason);
     if (status == TG_ERROR_STOPPED || tg_comm_agreed(comm))

@@ -4,7 +4,8 @@
  * States    open -> { begin (first rank) or note_beginning (others) -> ... } -> close
  * Order     where an earlier run left its records they stay as they are until `begin`: a start that fails before
  *           leaves a finished run finished.
- * Ranks     the first one writes for all; another one writes how the run ended only where the first is gone.
+ * Ranks     the first one writes for all; another one writes how the run ended only where the first is gone, and had
+ *           begun.
  * Errors    those of run/run_dir.h; a failure of closing is logged, never returned: the job's own counts.
  * Threads   the caller's one.
  */
@@ -31,7 +32,7 @@ typedef struct tg_train_session {
     tg_run_memory_row memory[TG_MEMORY_ROWS];
     char start[TG_CLOCK_ISO_BYTES], library[TG_DEV_LIBRARY_BYTES];
     bool opened, logging;
-    bool begun; /* the records in the folder are this run's; known to ranks other than the first */
+    bool begun; /* the records in the folder are this run's, as ranks other than the first know */
     int rank;
 } tg_train_session;
 

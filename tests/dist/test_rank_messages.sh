@@ -86,6 +86,29 @@ case $mpis in *openmpi*)
     killed 0
     grep -q '^rank [12] on .*: tagine train: rank 0 on .* is gone' err || fail "another rank says it"
     grep -q '"end":"[^"]*","exit":5,"failure":"rank 0 on .* is gone' run/run.json || fail "another rank ends run.json"
+
+    # Before a start is known to begin, the folder's records are those of the run before: they stay, and it is said.
+    "${CC:-cc}" -shared -fPIC -O1 -D_GNU_SOURCE -o late.so "$TAGINE_SOURCE_DIR/tests/dist/late_files.c" -ldl || fail "late.so"
+    # never_begins: the first rank waits for its checkpoint for ever, and is killed
+    never_begins() {
+        before=$(cksum <run/run.json)
+        # shellcheck disable=SC2086
+        { timeout 60 mpirun.openmpi --mca odls_base_sigkill_timeout 3 -np 1 env LD_PRELOAD="$work/late.so" LATE_NEVER=state.safetensors \
+            "$TAGINE" train --comm mpi --data photos $common --resume auto : -np 2 "$TAGINE" train --comm mpi --data photos \
+            $common --resume auto >out 2>err; } &
+        await 60 rank_process run 2 >/dev/null || fail "the third rank does not join"
+        sleep 1
+        kill -9 "$(rank_process run 0)"
+        wait
+        [ "$(grep -c 'tagine train: ' err)" = 1 ] || fail "the end of the first rank before it began is not said once"
+        grep -q '^rank [12] on .*: tagine train: rank 0 on .* is gone' err || fail "another rank says it, before the first began"
+        [ "$(cksum <run/run.json)" = "$before" ] || fail "run.json of the run before has changed"
+    }
+    mv run/failure stale
+    never_begins
+    [ ! -e run/failure ] || fail "a failure file beside the records of another run"
+    mv stale run/failure
+    never_begins
     ;;
 esac
 
