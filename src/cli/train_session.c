@@ -222,11 +222,13 @@ static void write_end(tg_train_session *s, tg_status status, const char *reason)
     tg_text_done(&lines);
 }
 
-/* Why it ended and, where others are to blame and something was saved, how to go on. */
+/* Why it ended and, where others are to blame and something was saved, how to go on. What all have agreed on stays as
+ * it is, by which tg_comm_agreed knows it. */
 static void give_reason(const tg_train_session *s, tg_status status, char out[TG_ERROR_BYTES])
 {
     const char *advice = "";
-    if (status == TG_ERROR_PEER && s->opened && has(s->options->output.output, "checkpoints/last"))
+    if (status == TG_ERROR_PEER && s->opened && !tg_comm_agreed(s->options->comm) &&
+        has(s->options->output.output, "checkpoints/last"))
         advice = ". The last checkpoint is whole: start again with --resume auto";
     const size_t room = TG_ERROR_BYTES - 1 - strlen(advice);
     snprintf(out, TG_ERROR_BYTES, "%.*s%s", (int)room, tg_error_message(), advice);

@@ -131,7 +131,8 @@ static tg_status share_verdict(tg_comm *comm, const char *what, tg_status status
     free(all);
     if (mine.status < 0)
         met = tg_fail(mine.status, "%s", own);
-    comm->agreed = heard && met < 0 ? fingerprint() : 0;
+    if (met < 0) /* what all know of stays known when they meet again, as to save what they have */
+        comm->agreed = heard ? fingerprint() : 0;
     return met;
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -169,11 +170,17 @@ static void test_meet(void **state)
         run_all(size, 30, meet_often, NULL);
 }
 
+/* That they meet once more, as to save what they have, does not make them forget it. */
 static tg_status one_disagrees(tg_comm *comm, tg_test_world *world, void *user)
 {
     (void)world, (void)user;
+    char reason[512];
     tg_status mine = comm->rank == 2 ? tg_fail(TG_ERROR_INPUT, "photo x.jpg is broken") : TG_OK;
-    return tg_comm_agree(comm, "opening data", mine);
+    tg_status status = tg_comm_agree(comm, "opening data", mine);
+    snprintf(reason, sizeof reason, "%s", tg_error_message());
+    TG_TRY(tg_comm_agree(comm, "saving", TG_OK));
+    (void)tg_fail(status, "%s", reason);
+    return tg_comm_agreed(comm) ? status : TG_ERROR_FAILED;
 }
 
 /* One rank alone keeps its whole message and its notes. */

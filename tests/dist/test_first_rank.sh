@@ -58,4 +58,28 @@ for mpi in $mpis; do
     [ "$mpi" = mpich ] || said_once "$mpi: photos that never come" 'nothing has moved for .*rank 2 on'
     [ -z "$(rank_process run 2)" ] || fail "$mpi: the rank without photos is left"
 done
+
+# What all ranks know of, here that one cannot read a photo of an evaluation, ends them in good order, after a save.
+cat >ends.c <<'END'
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+int MPI_Finalize(void);
+int MPI_Finalize(void)
+{
+    int fd = open(getenv("ENDS"), O_WRONLY | O_APPEND | O_CREAT, 0666);
+    return write(fd, "end\n", 4) != 4;
+}
+END
+case $mpis in *openmpi*) # Hydra kills all others at once
+    "${CC:-cc}" -shared -fPIC -o ends.so ends.c || fail "ends.so"
+    echo junk >"$(find photos/val -type f | sort | tail -n 1)"
+    rm -rf run ends
+    # shellcheck disable=SC2086
+    LD_PRELOAD="$work/ends.so" ENDS="$work/ends" timeout 60 mpirun.openmpi --mca odls_base_sigkill_timeout 3 -np 3 "$TAGINE" train \
+        $common --epochs 2 --eval-interval 1 --checkpoint-steps 1 --strict >out 2>err && fail "takes a photo that is none"
+    said_once "a photo of an evaluation" 'not a picture'
+    [ "$(grep -c end ends)" = 3 ] || fail "ranks that agree do not end in good order: $(cat ends)"
+    ;;
+esac
 exit 0
