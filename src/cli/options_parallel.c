@@ -13,6 +13,8 @@
 enum { PATH_BYTES = 4096 };
 
 #define PROCESS "SLURM_PROCID"
+/* Set by MPICH's launcher alone, which in a job of Slurm starts by srun: ranks then see variables of both. */
+#define HYDRA "HYDI_CONTROL_FD"
 
 /* The first meeting of all ranks, also of those that have failed already. */
 #define STARTING "starting"
@@ -98,9 +100,10 @@ tg_comm_promise tg_parallel_promise(void)
         const char *mark, *library, *size; /* set by it; the MPI it is for; number of ranks */
     } launchers[] = {
         {"OMPI_COMM_WORLD_SIZE", "openmpi", "OMPI_COMM_WORLD_SIZE"}, /* Open MPI's mpirun */
-        {"PMIX_RANK", "openmpi", "SLURM_STEP_NUM_TASKS"},            /* srun --mpi=pmix */
-        {"PMI_RANK", "mpich", "PMI_SIZE"},                           /* Hydra, srun --mpi=pmi2 */
-        {"SLURM_STEP_NUM_TASKS", NULL, "SLURM_STEP_NUM_TASKS"},      /* srun without MPI */
+        {HYDRA, "mpich", "PMI_SIZE"},                           /* also where srun started it */
+        {"PMIX_RANK", "openmpi", "SLURM_STEP_NUM_TASKS"},       /* srun --mpi=pmix */
+        {"PMI_RANK", "mpich", "PMI_SIZE"},                      /* srun --mpi=pmi2 */
+        {"SLURM_STEP_NUM_TASKS", NULL, "SLURM_STEP_NUM_TASKS"}, /* srun without MPI */
     };
     for (size_t i = 0; i < TG_COUNT_OF(launchers); i++)
         if (getenv(launchers[i].mark))
@@ -116,7 +119,8 @@ tg_comm_promise tg_parallel_promise(void)
 int64_t tg_parallel_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", PROCESS};
-    for (size_t i = 0; i < TG_COUNT_OF(names); i++)
+    const bool hydra = getenv(HYDRA) && !getenv(names[0]);
+    for (size_t i = hydra ? 2 : 0; i < TG_COUNT_OF(names); i++)
         if (getenv(names[i]))
             return ranks_of(names[i]);
     return 0;
@@ -124,7 +128,7 @@ int64_t tg_parallel_rank(void)
 
 const char *tg_parallel_unbound(void)
 {
-    if (getenv("SLURM_STEP_NUM_TASKS") && !getenv("OMPI_COMM_WORLD_SIZE"))
+    if (getenv("SLURM_STEP_NUM_TASKS") && !getenv("OMPI_COMM_WORLD_SIZE") && !getenv(HYDRA))
         return "srun --cpus-per-task=N";
     if (getenv("OMPI_COMM_WORLD_SIZE"))
         return "mpirun --bind-to none (or --map-by slot:PE=N for N cores each)";

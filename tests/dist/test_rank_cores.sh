@@ -22,6 +22,8 @@ refused 'started 3 processes (SLURM_PROCID)' SLURM_PROCID=2
 refused 'started 4 processes (SLURM_STEP_NUM_TASKS)' PMIX_RANK=0 SLURM_STEP_NUM_TASKS=4
 refused 'started 2 processes (OMPI_COMM_WORLD_SIZE)' OMPI_COMM_WORLD_SIZE=2 SLURM_STEP_NUM_TASKS=1
 refused 'started 3 processes (PMI_SIZE)' PMI_RANK=0 PMI_SIZE=3
+# MPICH's launcher that srun started
+refused 'started 3 processes (PMI_SIZE)' HYDI_CONTROL_FD=7 PMI_RANK=0 PMI_SIZE=3 PMIX_RANK=0 SLURM_STEP_NUM_TASKS=1
 # srun without MPI: --comm mpi cannot help, and the first one says what does
 for rank in 0 1; do
     # shellcheck disable=SC2086
@@ -49,6 +51,14 @@ alone() {
 alone openmpi OMPI_COMM_WORLD_SIZE=3
 alone openmpi PMIX_RANK=0 SLURM_STEP_NUM_TASKS=4
 alone mpich PMI_RANK=0 PMI_SIZE=3
+# What the launcher's own launcher left in the environment is not what started this rank.
+case $mpis in *mpich*)
+    # shellcheck disable=SC2086
+    PMIX_RANK=0 SLURM_STEP_NUM_TASKS=1 timeout 60 mpirun.mpich -np 2 "$TAGINE" bench train --comm mpi $small >out 2>err ||
+        fail "mpirun of MPICH below srun"
+    [ "$(grep -c '"images_per_s"' out)" = 1 ] || fail "mpirun of MPICH below srun: each rank worked alone"
+    ;;
+esac
 
 cores=$(nproc)
 [ "$cores" -ge 2 ] || { echo "left out: one core cannot be divided"; exit 0; }
