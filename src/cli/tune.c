@@ -87,9 +87,10 @@ static tg_status told(void *user, const tg_tune_trial *trial, double done)
     (void)user;
     char note[96];
     if (trial->fits)
-        snprintf(note, sizeof note, "batch %lld, %d threads, %d workers: %.1f images/s",
+        snprintf(note, sizeof note, "batch %lld, %d thread%s, %d worker%s: %.1f images/s",
                  (long long)trial->setting.batch_size, trial->setting.threads,
-                 trial->setting.workers, trial->images_per_s);
+                 trial->setting.threads == 1 ? "" : "s", trial->setting.workers,
+                 trial->setting.workers == 1 ? "" : "s", trial->images_per_s);
     else
         snprintf(note, sizeof note, "batch %lld does not fit",
                  (long long)trial->setting.batch_size);
