@@ -68,19 +68,19 @@ static void test_bytes(void **state)
             }
 }
 
-/* One message of at most 128 KiB after the other to each of the others. */
+/* One message of at most 60 KiB after the other to each of the others. */
 static void test_messages(void **state)
 {
     (void)state;
     tg_comm_work work = {.kind = TG_COMM_ALL_GATHER, .count = 1 << 20, .wire = TG_BF16};
     assert_int_equal(tg_comm_cost_messages(&work, 1), 0);
-    assert_int_equal(tg_comm_cost_messages(&work, 2), 16); /* 2 MiB to the other */
-    assert_int_equal(tg_comm_cost_messages(&work, 8), 7 * 4);
+    assert_int_equal(tg_comm_cost_messages(&work, 2), 35); /* 2 MiB to the other */
+    assert_int_equal(tg_comm_cost_messages(&work, 8), 7 * 9);
     work.kind = TG_COMM_REDUCE_SCATTER;
-    assert_int_equal(tg_comm_cost_messages(&work, 8), 7 * 2);
+    assert_int_equal(tg_comm_cost_messages(&work, 8), 7 * 5);
     work.kind = TG_COMM_ALL_REDUCE;
-    assert_int_equal(tg_comm_cost_messages(&work, 8), 7 * 6);
-    assert_int_equal(tg_comm_cost_messages(&work, 3), 2 * (6 + 11)); /* 349,536 elements at most */
+    assert_int_equal(tg_comm_cost_messages(&work, 8), 7 * 14);
+    assert_int_equal(tg_comm_cost_messages(&work, 3), 2 * (12 + 23)); /* 349,536 elements at most */
     work.kind = TG_COMM_MEET;
     assert_int_equal(tg_comm_cost_messages(&work, 8), 7);
 }

@@ -452,17 +452,19 @@ static tg_status keep_records(tg_comm *comm, tg_test_world *world, void *user)
     enum { ROUNDS = 8, MORE = 1100 };
     (void)world;
     atomic_int *looked = user;
-    plan p = {20000, TG_F32, 1};
-    float *data = new_data(comm, &p, 0);
-    const tg_comm_work work = {TG_COMM_ALL_REDUCE, "values", data, p.count, TG_F32};
+    plan p = {20000, TG_F32, 1}, whole = {ROUNDS * p.count, TG_F32, 1};
+    float *data = new_data(comm, &whole, 0); /* each round's own range */
+    tg_comm_work work = {TG_COMM_ALL_REDUCE, "values", data, p.count, TG_F32};
     tg_comm_ticket tickets[ROUNDS];
     tg_comm_record r, before = {0};
     while (comm->rank > 0 &&
            !atomic_load(looked)) /* so the first rank's are not done before it looks */
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     const int64_t begin = tg_clock_ns();
-    for (int k = 0; k < ROUNDS; k++)
+    for (int k = 0; k < ROUNDS; k++) {
+        work.data = data + (size_t)k * p.count;
         TG_TRY(tg_comm_begin(comm, &work, &tickets[k]));
+    }
     const bool early = comm->rank == 0 && tg_comm_get_record(comm, tickets[0], &r);
     atomic_store(looked, 1);
     TG_TRY(tg_comm_wait(comm, tickets[ROUNDS - 1]));

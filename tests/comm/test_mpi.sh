@@ -19,8 +19,8 @@ for mpi in $mpis; do
             >out 2>err || fail "$mpi, $ranks ranks"
         [ "$(objects | wc -l)" = 8 ] || fail "$mpi: one line for each collective and size, by one rank"
         [ "$(field ranks)" = $ranks ] || fail "$mpi: $ranks ranks"
-        # 2 MiB to each of the others in pieces of 128 KiB, out and back; packets are known (>= 0) or null, never absent
-        [ "$(last messages)" = $(((ranks - 1) * 2 * ((16 + ranks - 1) / ranks))) ] || fail "$mpi: messages"
+        # 2 MiB to each of the others in messages of 60 KiB, out and back; packets are known (>= 0) or null, never absent
+        [ "$(last messages)" = $(((ranks - 1) * 2 * ((2048 / ranks + 60) / 60))) ] || fail "$mpi: messages"
         awk "BEGIN { exit !($(last cpu_ns) > 0 && $(last cpu_ns) < 2e9 * $(last seconds) && $(last cpu_ns_per_message) > 0) }" ||
             fail "$mpi: core time of the thread: $(objects | tail -n 1)"
         case $(last packets_ns) in null | [0-9]*) ;; *) fail "$mpi: packets: $(objects | tail -n 1)" ;; esac

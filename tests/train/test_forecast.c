@@ -134,9 +134,9 @@ static void test_ring(void **state)
     tg_link busy_core = direct;
     busy_core.message_s = 1e-3;
     assert_same(phase(&busy_core, 100, 1e6).busy_s, 99 * 1e-3);
-    /* 1 MB to each: 8 messages of 128 KiB */
-    assert_same(phase(&busy_core, 3, 3e6).busy_s, 2 * 8 * 1e-3);
-    assert_same(phase(&busy_core, 3, 3e6).core_s, 2 * 8 * 1e-3);
+    /* 1 MB to each: 17 messages of 60 KiB */
+    assert_same(phase(&busy_core, 3, 3e6).busy_s, 2 * 17 * 1e-3);
+    assert_same(phase(&busy_core, 3, 3e6).core_s, 2 * 17 * 1e-3);
 }
 
 /* Eight ranks share a host's link: a direct exchange sends all pieces over it, a ring one. */
@@ -207,13 +207,13 @@ static void test_core_messages(void **state)
     tg_forecast_request q = halves_of(halves);
     q.link.bytes_per_s = 16e6; /* about half a second */
     q.link.message_s = 1e-3;
-    assert_same(forecast(&q, 2).core_s, 64e-3);
+    assert_same(forecast(&q, 2).core_s, 138e-3); /* 69 messages of 60 KiB, out and back */
     q.link.ranks_per_core = 2; /* the other rank's exchange is on this core as well */
-    assert_same(forecast(&q, 2).core_s, 128e-3);
+    assert_same(forecast(&q, 2).core_s, 276e-3);
     q.link.bytes_per_s = 1e12; /* the core is what is slow: it exchanges first and computes then */
     const tg_forecast f = forecast(&q, 2);
-    assert_same(f.core_s, 128e-3);
-    assert_same(f.wire_s, 2 * 128e-3);
+    assert_same(f.core_s, 276e-3);
+    assert_same(f.wire_s, 2 * 276e-3);
 }
 
 /* Parameters on their way slow what is computed meanwhile: here the teacher. */

@@ -1,35 +1,40 @@
+/* A collective is a list of turns, each a message from one peer and one to another, the same on all ranks: in turn
+ * (part, d) every rank sends to the d-th after it and gets from the d-th before it, so that each link carries one
+ * message each way. A rank goes on when what it should have by then has come. */
+#include "comm/host/boxes.h"
 #include "comm/host/peers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* Turns whose receives are posted; a peer that is ahead is so by less. */
+enum { RECEIVES_AHEAD = 32 };
+
 /* Tag 0 is control's; a collective has one tag a phase, and they come round again long after. */
-static int tag_of(const tg_host_exchange *x)
+static int tag_of(const tg_host_exchange *x, const tg_host_message *m)
 {
-    return 2 + (int)(x->ticket % 16000) * 2 + x->gathering;
-}
-
-static size_t wire_bytes(const tg_host_exchange *x)
-{
-    return x->work.wire == TG_BF16 && !x->gathering ? 2 : 4;
-}
-
-static size_t largest_piece(const tg_host_exchange *x, int size)
-{
-    size_t begin, end;
-    tg_comm_piece(x->work.count, size, 0, &begin, &end);
-    return end - begin;
+    return 2 + (int)(x->ticket % 16000) * 2 + m->gather;
 }
 
 /* Elements of one message. */
-static size_t part_elements(const tg_host_exchange *x)
+static size_t part_elements(const tg_host_exchange *x, bool gather)
 {
-    return TG_HOST_MESSAGE_BYTES / wire_bytes(x);
+    return TG_HOST_MESSAGE_BYTES / (gather ? sizeof(float) : tg_dtype_bytes(x->work.wire));
 }
 
-static size_t parts_of(const tg_host_exchange *x, size_t elements)
+static size_t parts_of(const tg_host_exchange *x, size_t elements, bool gather)
 {
-    return (elements + part_elements(x) - 1) / part_elements(x);
+    return (elements + part_elements(x, gather) - 1) / part_elements(x, gather);
+}
+
+static bool has_sums(const tg_host_exchange *x)
+{
+    return x->work.kind == TG_COMM_REDUCE_SCATTER || x->work.kind == TG_COMM_ALL_REDUCE;
+}
+
+static bool has_gather(const tg_host_exchange *x)
+{
+    return x->work.kind == TG_COMM_ALL_GATHER || x->work.kind == TG_COMM_ALL_REDUCE;
 }
 
 static tg_status grow(void **buffer, size_t *capacity, size_t wanted, size_t element)
@@ -47,233 +52,239 @@ static tg_status grow(void **buffer, size_t *capacity, size_t wanted, size_t ele
     return TG_OK;
 }
 
-/* Place in inbox or outbox of a peer's share. */
-static char *box_of(const tg_host_exchange *x, const tg_transport *t, char *box, int peer)
+/* Parts of the largest piece that are added up; room for one where nothing is. */
+static size_t sum_parts(const tg_host_exchange *x, int size)
 {
-    size_t slot = (size_t)(peer < t->rank ? peer : peer - 1);
-    return box + slot * largest_piece(x, t->size) * wire_bytes(x);
+    return 1 + (has_sums(x) ? parts_of(x, tg_host_largest_piece(x, size), false) : 0);
 }
 
-static tg_status post(tg_host_exchange *x, tg_transport *t, bool receive, void *data, size_t bytes,
-                      int peer, int part)
+static size_t messages_of(const tg_host_exchange *x, int size)
 {
-    tg_host_message *m = &x->messages[x->message_count];
-    *m = (tg_host_message){.bytes = bytes, .peer = peer, .part = part, .receive = receive};
-    int code = receive ? t->receive(t, data, bytes, peer, tag_of(x), &m->request)
-                       : t->send(t, data, bytes, peer, tag_of(x), &m->request);
-    x->message_count++;
-    x->open++;
-    return code ? tg_host_report_broken(t, x->peers, x, peer, receive, code) : TG_OK;
-}
-
-/* Part `part` of a contiguous run of elements; nothing when the run is shorter. */
-static tg_status post_part(tg_host_exchange *x, tg_transport *t, bool receive, const void *data,
-                           size_t elements, size_t part, int peer)
-{
-    const size_t step = part_elements(x), element = wire_bytes(x), at = part * step;
-    if (at >= elements)
-        return TG_OK;
-    const size_t n = elements - at < step ? elements - at : step;
-    const bool sum = receive && !x->gathering;
-    return post(x, t, receive, (char *)(uintptr_t)data + at * element, n * element, peer,
-                sum ? (int)part : -1);
+    const size_t piece = tg_host_largest_piece(x, size), peers = size > 1 ? (size_t)size - 1 : 0;
+    return 2 * peers *
+           (1 + (has_sums(x) ? parts_of(x, piece, false) : 0) +
+            (has_gather(x) ? parts_of(x, piece, true) : 0));
 }
 
 static tg_status reserve(tg_host_exchange *x, const tg_transport *t)
 {
-    const size_t piece = largest_piece(x, t->size), peers = (size_t)t->size - 1;
-    const size_t parts = parts_of(x, piece), meet = x->work.kind == TG_COMM_MEET;
-    TG_TRY(grow((void **)&x->messages, &x->message_capacity, 2 * peers * (parts + meet + 1),
+    TG_TRY(grow((void **)&x->messages, &x->message_capacity, messages_of(x, t->size),
                 sizeof *x->messages));
-    if (x->gathering || x->work.kind == TG_COMM_MEET || x->work.kind == TG_COMM_ALL_GATHER)
+    TG_TRY(grow((void **)&x->waiting, &x->waiting_capacity, sum_parts(x, t->size),
+                sizeof *x->waiting));
+    if (!has_sums(x))
         return TG_OK;
-    TG_TRY(grow((void **)&x->waiting, &x->waiting_capacity, parts + 1, sizeof *x->waiting));
-    TG_TRY(grow((void **)&x->inbox, &x->inbox_bytes, peers * piece * wire_bytes(x), 1));
+    TG_TRY(grow((void **)&x->inbox, &x->inbox_bytes, tg_host_box_bytes(x, t->size), 1));
     if (x->work.wire == TG_BF16)
-        TG_TRY(grow((void **)&x->outbox, &x->outbox_bytes, peers * piece * 2, 1));
+        TG_TRY(grow((void **)&x->outbox, &x->outbox_bytes, tg_host_box_bytes(x, t->size), 1));
     return TG_OK;
-}
-
-static void make_outbox(tg_host_exchange *x, const tg_transport *t)
-{
-    size_t begin, end;
-    for (int r = 0; r < t->size; r++) {
-        if (r == t->rank)
-            continue;
-        uint16_t *out = (uint16_t *)(void *)box_of(x, t, x->outbox, r);
-        tg_comm_piece(x->work.count, t->size, r, &begin, &end);
-        for (size_t i = begin; i < end; i++)
-            out[i - begin] = tg_bf16_from_f32(x->work.data[i]);
-    }
-}
-
-/* Where a peer's share of this rank's piece goes (receive), or what the peer is sent. */
-static const void *place_of(const tg_host_exchange *x, const tg_transport *t, bool receive,
-                            int peer, size_t *out_elements)
-{
-    size_t begin, end;
-    const bool own = receive != x->gathering; /* reducing: own piece comes; gathering: it goes */
-    tg_comm_piece(x->work.count, t->size, own ? t->rank : peer, &begin, &end);
-    *out_elements = end - begin;
-    if (x->gathering)
-        return x->work.data + begin;
-    if (receive)
-        return box_of(x, t, x->inbox, peer);
-    return x->work.wire == TG_BF16 ? (const void *)box_of(x, t, x->outbox, peer)
-                                   : x->work.data + begin;
-}
-
-/* Part by part, each from and to every peer, so that both ways of every link are used at once. */
-static tg_status post_pieces(tg_host_exchange *x, tg_transport *t)
-{
-    const size_t parts = parts_of(x, largest_piece(x, t->size));
-    size_t elements;
-    for (size_t part = 0; part < parts; part++)
-        for (int d = 1; d < t->size; d++) {
-            int from = (t->rank + t->size - d) % t->size, to = (t->rank + d) % t->size;
-            const void *data = place_of(x, t, true, from, &elements);
-            TG_TRY(post_part(x, t, true, data, elements, part, from));
-            data = place_of(x, t, false, to, &elements);
-            TG_TRY(post_part(x, t, false, data, elements, part, to));
-        }
-    return TG_OK;
-}
-
-static tg_status post_reduce(tg_host_exchange *x, tg_transport *t)
-{
-    size_t begin, end;
-    tg_comm_piece(x->work.count, t->size, t->rank, &begin, &end);
-    for (size_t i = 0; i < parts_of(x, end - begin); i++)
-        x->waiting[i] = t->size - 1;
-    if (x->work.wire == TG_BF16)
-        make_outbox(x, t);
-    return post_pieces(x, t);
-}
-
-static tg_status post_meet(tg_host_exchange *x, tg_transport *t)
-{
-    memcpy((char *)x->all + (size_t)t->rank * x->meet_bytes, x->mine, x->meet_bytes);
-    for (int d = 1; d < t->size; d++) {
-        int from = (t->rank + t->size - d) % t->size, to = (t->rank + d) % t->size;
-        TG_TRY(post(x, t, true, (char *)x->all + (size_t)from * x->meet_bytes, x->meet_bytes, from,
-                    -1));
-        TG_TRY(post(x, t, false, (void *)(uintptr_t)x->mine, x->meet_bytes, to, -1));
-    }
-    return TG_OK;
-}
-
-static tg_status post_phase(tg_host_exchange *x, tg_transport *t)
-{
-    x->message_count = x->open = 0;
-    TG_TRY(reserve(x, t));
-    if (x->work.kind == TG_COMM_MEET)
-        return post_meet(x, t);
-    return x->gathering ? post_pieces(x, t) : post_reduce(x, t);
 }
 
 tg_status tg_host_exchange_reserve(tg_host_exchange *x, const tg_transport *t, size_t count,
                                    tg_dtype wire)
 {
     x->work = (tg_comm_work){.kind = TG_COMM_ALL_REDUCE, .count = count, .wire = wire};
-    x->gathering = true; /* of float32, which takes the most messages */
-    TG_TRY(reserve(x, t));
-    x->gathering = false;
     return reserve(x, t);
 }
 
-tg_status tg_host_exchange_begin(tg_host_exchange *x, tg_transport *t)
+/* Where a peer's share of this rank's piece goes (receive), or what the peer is sent. */
+static char *place_of(const tg_host_exchange *x, const tg_transport *t, bool gather, bool receive,
+                      int peer, size_t *out_elements)
 {
-    x->gathering = x->work.kind == TG_COMM_ALL_GATHER;
-    return post_phase(x, t);
+    size_t begin, end;
+    const bool own = receive != gather; /* reducing: own piece comes; gathering: it goes */
+    tg_comm_piece(x->work.count, t->size, own ? t->rank : peer, &begin, &end);
+    *out_elements = end - begin;
+    if (!gather && receive)
+        return tg_host_share_of(x, t, x->inbox, peer);
+    if (!gather && x->work.wire == TG_BF16)
+        return tg_host_share_of(x, t, x->outbox, peer);
+    return (char *)(x->work.data + begin);
 }
 
-/* own[i] = sum over ranks in their order; `own` holds this rank's share until then. */
-static void add_f32(const tg_host_exchange *x, const tg_transport *t, size_t at, size_t n,
-                    float *own)
+static void list(tg_host_exchange *x, tg_host_message m)
 {
-    enum { BLOCK = 1024 };
-    float sum[BLOCK];
-    for (size_t b = 0; b < n; b += BLOCK) {
-        size_t m = n - b < BLOCK ? n - b : BLOCK;
-        for (int r = 0; r < t->size; r++) {
-            const float *from =
-                r == t->rank ? own + b : (const float *)(void *)box_of(x, t, x->inbox, r) + at + b;
-            for (size_t i = 0; i < m; i++)
-                sum[i] = r == 0 ? from[i] : sum[i] + from[i];
+    m.done = m.bytes == 0;
+    x->open += !m.done;
+    x->messages[x->message_count++] = m;
+}
+
+/* Part `part` of a run of elements; nothing when the run is shorter. */
+static void list_part(tg_host_exchange *x, const tg_transport *t, bool gather, bool receive,
+                      size_t part, int peer)
+{
+    size_t elements;
+    char *run = place_of(x, t, gather, receive, peer, &elements);
+    const size_t step = part_elements(x, gather), at = part * step;
+    const size_t element = TG_HOST_MESSAGE_BYTES / step;
+    const size_t n = at >= elements ? 0 : elements - at < step ? elements - at : step;
+    list(x, (tg_host_message){.data = n ? run + at * element : NULL,
+                              .bytes = n * element,
+                              .peer = peer,
+                              .part = (int)part,
+                              .receive = receive,
+                              .gather = gather});
+}
+
+static void list_phase(tg_host_exchange *x, const tg_transport *t, bool gather)
+{
+    const size_t parts = parts_of(x, tg_host_largest_piece(x, t->size), gather);
+    for (size_t part = 0; part < parts; part++)
+        for (int d = 1; d < t->size; d++) {
+            list_part(x, t, gather, true, part, (t->rank + t->size - d) % t->size);
+            list_part(x, t, gather, false, part, (t->rank + d) % t->size);
         }
-        memcpy(own + b, sum, m * sizeof *sum);
+}
+
+static void list_meeting(tg_host_exchange *x, const tg_transport *t)
+{
+    memcpy((char *)x->all + (size_t)t->rank * x->meet_bytes, x->mine, x->meet_bytes);
+    for (int d = 1; d < t->size; d++) {
+        int from = (t->rank + t->size - d) % t->size, to = (t->rank + d) % t->size;
+        list(x, (tg_host_message){.data = (char *)x->all + (size_t)from * x->meet_bytes,
+                                  .bytes = x->meet_bytes,
+                                  .peer = from,
+                                  .receive = true,
+                                  .gather = true});
+        list(x, (tg_host_message){.data = (void *)(uintptr_t)x->mine,
+                                  .bytes = x->meet_bytes,
+                                  .peer = to,
+                                  .gather = true});
     }
 }
 
-static void add_bf16(const tg_host_exchange *x, const tg_transport *t, size_t at, size_t n,
-                     float *own)
+tg_status tg_host_exchange_begin(tg_host_exchange *x, const tg_transport *t)
 {
-    for (size_t i = 0; i < n; i++) {
-        float sum = 0;
-        for (int r = 0; r < t->size; r++) {
-            uint16_t value = r == t->rank
-                                 ? tg_bf16_from_f32(own[i])
-                                 : ((const uint16_t *)(void *)box_of(x, t, x->inbox, r))[at + i];
-            sum = r == 0 ? tg_f32_from_bf16(value) : sum + tg_f32_from_bf16(value);
-        }
-        own[i] = sum;
+    size_t begin, end;
+    x->message_count = x->open = x->front = x->received = x->sent = x->ahead = 0;
+    TG_TRY(reserve(x, t));
+    tg_comm_piece(x->work.count, t->size, t->rank, &begin, &end);
+    for (size_t i = 0; has_sums(x) && i < parts_of(x, end - begin, false); i++)
+        x->waiting[i] = t->size - 1;
+    if (has_sums(x) && x->work.wire == TG_BF16)
+        tg_host_fill_outbox(x, t);
+    if (x->work.kind == TG_COMM_MEET)
+        list_meeting(x, t);
+    if (has_sums(x))
+        list_phase(x, t, false);
+    if (has_gather(x))
+        list_phase(x, t, true);
+    return TG_OK;
+}
+
+static tg_status post(tg_host_exchange *x, tg_transport *t, tg_host_message *m)
+{
+    m->posted = true;
+    if (m->done)
+        return TG_OK;
+    int code = m->receive ? t->receive(t, m->data, m->bytes, m->peer, tag_of(x, m), &m->request)
+                          : t->send(t, m->data, m->bytes, m->peer, tag_of(x, m), &m->request);
+    return code ? tg_host_report_broken(t, x->peers, x, m->peer, m->receive, code) : TG_OK;
+}
+
+/* What is gathered comes to where this rank's share of the sum went out from. */
+static bool may_receive(const tg_host_exchange *x, const tg_transport *t, const tg_host_message *m)
+{
+    if (!m->gather || x->work.kind != TG_COMM_ALL_REDUCE || x->work.wire == TG_BF16)
+        return true;
+    const size_t d = (size_t)((m->peer - t->rank + t->size) % t->size);
+    return x->messages[2 * ((size_t)m->part * (size_t)(t->size - 1) + d - 1) + 1].done;
+}
+
+/* What is gathered has been added up. */
+static bool may_send(const tg_host_exchange *x, const tg_host_message *m)
+{
+    if (!m->gather || x->work.kind != TG_COMM_ALL_REDUCE || m->done)
+        return true;
+    return !x->waiting[(size_t)m->part * part_elements(x, true) / part_elements(x, false)];
+}
+
+/* Receives are posted well before their messages can come, so that these need no copy. */
+static tg_status post_receives(tg_host_exchange *x, tg_transport *t)
+{
+    for (; 2 * x->received < x->message_count; x->received++) {
+        tg_host_message *m = &x->messages[2 * x->received];
+        if (x->received - x->front >= RECEIVES_AHEAD || !may_receive(x, t, m))
+            return TG_OK;
+        TG_TRY(post(x, t, m));
     }
+    return TG_OK;
+}
+
+static tg_status post_sends(tg_host_exchange *x, tg_transport *t, size_t ahead)
+{
+    for (; 2 * x->sent < x->message_count; x->sent++) {
+        tg_host_message *m = &x->messages[2 * x->sent + 1];
+        const bool fits = x->work.kind == TG_COMM_MEET || x->sent == x->front ||
+                          ahead + x->ahead + m->bytes <= x->window;
+        if (!fits || !may_send(x, m))
+            return TG_OK;
+        TG_TRY(post(x, t, m));
+        x->ahead += m->bytes;
+    }
+    return TG_OK;
 }
 
 /* A message of this rank's piece has come; when its part is complete, it is added up. */
-static void arrived(tg_host_exchange *x, const tg_transport *t, int part)
+static void arrived(tg_host_exchange *x, const tg_transport *t, const tg_host_message *m)
 {
     size_t begin, end;
-    if (part < 0 || --x->waiting[part] > 0)
+    if (m->gather || --x->waiting[m->part] > 0)
         return;
     tg_comm_piece(x->work.count, t->size, t->rank, &begin, &end);
-    size_t at = (size_t)part * part_elements(x);
-    size_t n = end - begin - at < part_elements(x) ? end - begin - at : part_elements(x);
-    if (x->work.wire == TG_BF16)
-        add_bf16(x, t, at, n, x->work.data + begin + at);
-    else
-        add_f32(x, t, at, n, x->work.data + begin + at);
+    const size_t step = part_elements(x, false), at = (size_t)m->part * step;
+    tg_host_add(x, t, at, end - begin - at < step ? end - begin - at : step);
 }
 
-tg_status tg_host_exchange_look(tg_host_exchange *x, tg_transport *t, tg_host_look *out)
+static tg_status test(tg_host_exchange *x, tg_transport *t, tg_host_message *m, tg_host_look *out)
 {
-    *out = (tg_host_look){0};
-    for (size_t i = 0; i < x->message_count; i++) {
-        tg_host_message *m = &x->messages[i];
-        int done = 0;
-        if (m->done)
-            continue;
-        int code = t->test(t, &m->request, &done);
-        if (code)
-            return tg_host_report_broken(t, x->peers, x, m->peer, m->receive, code);
-        if (!done)
-            continue;
-        m->done = true;
-        x->open--;
-        out->moved = true;
-        *(m->receive ? &out->received_bytes : &out->sent_bytes) += m->bytes;
-        if (m->receive)
-            arrived(x, t, m->part);
-    }
-    if (x->open)
+    int done = 0;
+    if (!m->posted || m->done)
         return TG_OK;
-    if (x->work.kind == TG_COMM_ALL_REDUCE && !x->gathering) {
-        x->gathering = true;
-        return post_phase(x, t);
+    int code = t->test(t, &m->request, &done);
+    if (code)
+        return tg_host_report_broken(t, x->peers, x, m->peer, m->receive, code);
+    if (!done)
+        return TG_OK;
+    m->done = true;
+    x->open--;
+    out->moved = true;
+    *(m->receive ? &out->received_bytes : &out->sent_bytes) += m->bytes;
+    if (m->receive)
+        arrived(x, t, m);
+    return TG_OK;
+}
+
+/* Past the turns that are over. */
+static void advance(tg_host_exchange *x)
+{
+    while (x->front < x->sent && x->front < x->received && x->messages[2 * x->front].done &&
+           x->messages[2 * x->front + 1].done) {
+        x->ahead -= x->messages[2 * x->front + 1].bytes;
+        x->front++;
     }
-    out->done = true;
+}
+
+tg_status tg_host_exchange_look(tg_host_exchange *x, tg_transport *t, size_t ahead,
+                                tg_host_look *out)
+{
+    const size_t posted = x->received > x->sent ? x->received : x->sent;
+    *out = (tg_host_look){0};
+    for (size_t i = 2 * x->front; i < 2 * posted; i++)
+        TG_TRY(test(x, t, &x->messages[i], out));
+    advance(x);
+    TG_TRY(post_receives(x, t));
+    TG_TRY(post_sends(x, t, ahead));
+    out->done = x->open == 0;
     return TG_OK;
 }
 
 size_t tg_host_bytes(int size, size_t count, tg_dtype wire)
 {
-    tg_host_exchange x = {.work = {.count = count, .wire = wire}};
-    const size_t piece = largest_piece(&x, size), peers = size > 1 ? (size_t)size - 1 : 0;
-    const size_t boxes = peers * piece * wire_bytes(&x) * (wire == TG_BF16 ? 2 : 1);
-    const size_t waiting = (parts_of(&x, piece) + 1) * sizeof *x.waiting;
-    x.gathering = true; /* of float32, which takes the most messages */
-    const size_t messages = 2 * peers * (parts_of(&x, piece) + 2) * sizeof *x.messages;
-    return TG_HOST_DEPTH * (boxes + waiting + messages);
+    const tg_host_exchange x = {.work = {.kind = TG_COMM_ALL_REDUCE, .count = count, .wire = wire}};
+    const size_t boxes = tg_host_box_bytes(&x, size) * (wire == TG_BF16 ? 2 : 1);
+    return TG_HOST_DEPTH * (boxes + sum_parts(&x, size) * sizeof *x.waiting +
+                            messages_of(&x, size) * sizeof *x.messages);
 }
 
 size_t tg_host_exchange_bytes(const tg_host_exchange *x)

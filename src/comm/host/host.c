@@ -311,6 +311,14 @@ static tg_status start_thread(tg_host *h)
     return TG_OK;
 }
 
+static bool is_one_machine(const tg_host *h)
+{
+    for (int r = 1; r < h->base.size; r++)
+        if (strcmp(h->peers[r].host, h->peers[0].host) != 0)
+            return false;
+    return true;
+}
+
 static tg_status introduce(tg_host *h, const char *name)
 {
     tg_host_peer self = {.process = tg_process_self()};
@@ -325,6 +333,9 @@ static tg_status introduce(tg_host *h, const char *name)
         pthread_mutex_unlock(&h->lock);
         for (int r = 0; r < h->base.size; r++)
             h->peers[r].host[TG_COMM_HOST_BYTES - 1] = '\0';
+        pthread_mutex_lock(&h->lock);
+        h->window = is_one_machine(h) ? SIZE_MAX / 2 : TG_HOST_WINDOW_BYTES;
+        pthread_mutex_unlock(&h->lock);
     }
     free(all);
     return status;
@@ -353,6 +364,7 @@ tg_status tg_host_open(const tg_transport *transport, const char *host_name_of_s
         .ops = &ops, .rank = copy.rank, .size = copy.size, .library = h->transport.library};
     h->lines = lines;
     h->peers = peers;
+    h->window = TG_HOST_WINDOW_BYTES;
     for (size_t r = 0; r < size; r++) /* until they have said who they are */
         snprintf(peers[r].host, sizeof peers[r].host, "a host not known yet");
     h->first = h->next = 1;

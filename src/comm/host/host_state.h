@@ -44,6 +44,8 @@ typedef struct tg_host {
     tg_comm base;
     tg_transport transport;
     tg_host_peer *peers;
+    size_t
+        window; /* bytes that an exchange may be ahead; SIZE_MAX / 2 without a network between ranks */
     tg_host_line *lines; /* [size] */
     tg_host_control said, alive;
     int64_t silence_ns; /* a rank that gives no sign of life for so long is lost */

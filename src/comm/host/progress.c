@@ -47,6 +47,7 @@ static void take_up(tg_host *h, tg_comm_ticket ticket)
     tg_host_exchange *x = tg_host_exchange_of(h, ticket);
     x->work = o->work;
     x->peers = h->peers;
+    x->window = h->window;
     x->mine = o->mine;
     x->all = o->all;
     x->meet_bytes = o->meet_bytes;
@@ -72,6 +73,7 @@ static tg_status look(tg_host *h, tg_comm_ticket first, tg_comm_ticket next, pro
                       tg_comm_traffic *traffic, bool *out_moved, tg_comm_ticket *out_first)
 {
     bool in_order = true;
+    size_t ahead = 0;
     *out_moved = false;
     *out_first = first;
     for (tg_comm_ticket ticket = first; ticket < next; ticket++) {
@@ -83,7 +85,8 @@ static tg_status look(tg_host *h, tg_comm_ticket first, tg_comm_ticket next, pro
             p->begun = ticket + 1;
             *out_moved = true;
         }
-        TG_TRY(tg_host_exchange_look(x, &h->transport, &seen));
+        TG_TRY(tg_host_exchange_look(x, &h->transport, ahead, &seen));
+        ahead += x->ahead;
         traffic->sent_bytes += seen.sent_bytes;
         traffic->received_bytes += seen.received_bytes;
         *out_moved = *out_moved || seen.moved;
