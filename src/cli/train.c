@@ -147,19 +147,6 @@ static tg_status run_resolved(const tg_invocation *invocation, const tg_train_op
     return first ? tell_result(invocation, path, &result) : TG_OK;
 }
 
-/* The clock in a folder's name may differ between ranks: the first's counts. */
-static tg_status share_output(tg_comm *comm, tg_train_settings *s)
-{
-    char *all = calloc((size_t)comm->size, sizeof s->output);
-    if (!all)
-        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", comm->size);
-    tg_status status = tg_comm_meet(comm, "output", s->output, sizeof s->output, all);
-    if (status == TG_OK)
-        memcpy(s->output, all, sizeof s->output);
-    free(all);
-    return status;
-}
-
 static tg_status run_ranks(const tg_invocation *invocation, tg_train_settings *settings)
 {
     tg_comm *comm;
@@ -171,8 +158,8 @@ static tg_status run_ranks(const tg_invocation *invocation, tg_train_settings *s
     tg_console_open(invocation->common->quiet, invocation->common->verbose);
     tg_status status =
         tg_comm_agree(comm, "the same options", tg_same_options(comm, invocation->options));
-    if (status == TG_OK)
-        status = share_output(comm, settings);
+    if (status == TG_OK) /* the clock in a folder's name may differ between ranks */
+        status = tg_comm_take_first(comm, "output", settings->output, sizeof settings->output);
     if (status == TG_OK)
         status =
             tg_rank_cores_open(invocation, comm, tg_train_workers_beside, &settings->train, &cores);

@@ -121,21 +121,6 @@ static tg_status join_session(const char *path, int rank, tg_train_session *s)
     return TG_OK;
 }
 
-/* In a new folder the first rank has begun the records already. */
-static tg_status share_beginning(tg_train_session *s)
-{
-    tg_comm *comm = s->options->comm;
-    const bool begun = s->info.start != NULL;
-    bool *all = calloc((size_t)comm->size, sizeof *all);
-    if (!all)
-        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", comm->size);
-    tg_status status = tg_comm_meet(comm, "records", &begun, sizeof begun, all);
-    if (status == TG_OK)
-        s->begun = all[0];
-    free(all);
-    return status;
-}
-
 tg_status tg_train_session_open(tg_train_session *s, const char *path)
 {
     tg_comm *comm = s->options->comm;
@@ -144,7 +129,9 @@ tg_status tg_train_session_open(tg_train_session *s, const char *path)
     TG_TRY(tg_comm_follow(comm, "the run's directory", status));
     status = comm->rank == 0 ? TG_OK : join_session(path, comm->rank, s);
     TG_TRY(tg_comm_agree(comm, "logs", status));
-    return share_beginning(s);
+    s->begun =
+        s->info.start != NULL; /* in a new folder the first rank has begun the records already */
+    return tg_comm_take_first(comm, "records", &s->begun, sizeof s->begun);
 }
 
 /* Where the first rank cannot, one of the others writes how the run ended. Who does says it, too. */

@@ -22,6 +22,18 @@ tg_status tg_comm_meet(tg_comm *comm, const char *what, const void *mine, size_t
     return comm->ops->meet(comm, what, mine, bytes, out_all);
 }
 
+tg_status tg_comm_take_first(tg_comm *comm, const char *what, void *inout_value, size_t bytes)
+{
+    char *all = calloc((size_t)comm->size, bytes);
+    if (!all)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", comm->size);
+    tg_status status = tg_comm_meet(comm, what, inout_value, bytes, all);
+    if (status == TG_OK)
+        memcpy(inout_value, all, bytes);
+    free(all);
+    return status;
+}
+
 tg_status tg_comm_reserve(tg_comm *comm, size_t count, tg_dtype wire)
 {
     return comm->ops->reserve(comm, count, wire);

@@ -112,6 +112,10 @@ tg_status tg_comm_wait(tg_comm *comm, tg_comm_ticket ticket) TG_MUST_CHECK;
 tg_status tg_comm_meet(tg_comm *comm, const char *what, const void *mine, size_t bytes,
                        void *out_all) TG_MUST_CHECK;
 
+/* The first rank's `bytes` (<= TG_COMM_SMALL_BYTES) become everyone's. inout_value is as it was after an error. */
+tg_status tg_comm_take_first(tg_comm *comm, const char *what, void *inout_value,
+                             size_t bytes) TG_MUST_CHECK;
+
 /* Makes one rank's failure everyone's: returns `status` when it is an error here; else TG_ERROR_PEER
  * with the first failing rank's message when there is one; else TG_OK. */
 tg_status tg_comm_agree(tg_comm *comm, const char *what, tg_status status) TG_MUST_CHECK;

@@ -272,16 +272,10 @@ tg_status tg_job_follow_first(tg_job *job, const char *what, tg_status status, v
 {
     if (!tg_job_has_ranks(job))
         return status;
-    char *all = calloc((size_t)job->comm->size, bytes);
-    if (!all)
-        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", job->comm->size);
     tg_job_be_patient(job, true);
     status = tg_comm_follow(job->comm, what, status);
     if (status == TG_OK)
-        status = tg_comm_meet(job->comm, what, inout_answer, bytes, all);
+        status = tg_comm_take_first(job->comm, what, inout_answer, bytes);
     tg_job_be_patient(job, false);
-    if (status == TG_OK)
-        memcpy(inout_answer, all, bytes);
-    free(all);
     return status;
 }

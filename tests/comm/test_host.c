@@ -70,18 +70,6 @@ static tg_status all_reduce(tg_comm *comm, tg_test_world *world, void *user)
     return TG_OK;
 }
 
-static void run_all(int size, double stall_s, tg_test_rank_body body, void *user)
-{
-    tg_status status[TG_TEST_RANKS];
-    char text[TG_TEST_RANKS][512];
-    tg_test_ranks_run(size, stall_s, body, user, status, text);
-    for (int r = 0; r < size; r++) {
-        if (status[r] != TG_OK)
-            print_error("rank %d: %s\n", r, text[r]);
-        assert_int_equal(status[r], TG_OK);
-    }
-}
-
 /* Every rank gets the very sum that adding in the order of ranks gives. */
 static void test_all_reduce(void **state)
 {
@@ -91,7 +79,7 @@ static void test_all_reduce(void **state)
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
             for (int wire = 0; wire < 2; wire++) {
                 plan p = {counts[i], wire ? TG_BF16 : TG_F32, counts[i] > 10000 ? 2 : 12};
-                run_all(size, 30, all_reduce, &p);
+                tg_test_ranks_all_ok(size, 30, all_reduce, &p);
             }
 }
 
@@ -129,7 +117,7 @@ static void test_scatter_then_gather(void **state)
     for (int size = 1; size <= 5; size++)
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
             plan p = {counts[i], i % 2 ? TG_BF16 : TG_F32, 1};
-            run_all(size, 30, scatter_then_gather, &p);
+            tg_test_ranks_all_ok(size, 30, scatter_then_gather, &p);
         }
 }
 
@@ -160,6 +148,10 @@ static tg_status meet_often(tg_comm *comm, tg_test_world *world, void *user)
             if (all[r][0] != r || all[r][1] != k || all[r][2] != r * k)
                 return tg_fail(TG_ERROR_FAILED, "meeting %d: rank %d said %d", k, r, all[r][2]);
     }
+    int value = comm->rank + 5;
+    TG_TRY(tg_comm_take_first(comm, "the first's", &value, sizeof value));
+    if (value != 5)
+        return tg_fail(TG_ERROR_FAILED, "%d is not the first rank's", value);
     return TG_OK;
 }
 
@@ -167,7 +159,7 @@ static void test_meet(void **state)
 {
     (void)state;
     for (int size = 1; size <= 6; size++)
-        run_all(size, 30, meet_often, NULL);
+        tg_test_ranks_all_ok(size, 30, meet_often, NULL);
 }
 
 /* That they meet once more, as to save what they have, does not make them forget it. */
@@ -416,7 +408,7 @@ static tg_status with_a_slow_rank(tg_comm *comm, tg_test_world *world, void *use
 static void test_slow_rank(void **state)
 {
     (void)state;
-    run_all(3, 5, with_a_slow_rank, NULL);
+    tg_test_ranks_all_ok(3, 5, with_a_slow_rank, NULL);
 }
 
 /* Messages move while the caller computes: nobody waits until long after the last has come. */
@@ -442,7 +434,7 @@ static tg_status compute_meanwhile(tg_comm *comm, tg_test_world *world, void *us
 static void test_progress(void **state)
 {
     (void)state;
-    run_all(2, 30, compute_meanwhile, NULL);
+    tg_test_ranks_all_ok(2, 30, compute_meanwhile, NULL);
 }
 
 /* What collectives took: queued before posted before done, posted in the order of tickets, known once waited
@@ -500,7 +492,7 @@ static void test_records(void **state)
     (void)state;
     atomic_int looked = 0;
     tg_comm_record r;
-    run_all(3, 30, keep_records, &looked);
+    tg_test_ranks_all_ok(3, 30, keep_records, &looked);
     assert_false(tg_comm_get_record(tg_comm_self(), 1, &r));
     assert_int_equal(tg_comm_get_traffic(tg_comm_self()).cpu_ns, 0);
 }

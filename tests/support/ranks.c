@@ -1,5 +1,7 @@
 #include "support/ranks.h"
 
+#include "support/check.h"
+
 #include "os/clock.h"
 
 #include <pthread.h>
@@ -251,4 +253,16 @@ void tg_test_world_break(tg_test_world *world, int rank, int calls)
     pthread_mutex_lock(&world->lock);
     world->broken[rank] |= calls;
     pthread_mutex_unlock(&world->lock);
+}
+
+void tg_test_ranks_all_ok(int size, double stall_s, tg_test_rank_body body, void *user)
+{
+    tg_status status[TG_TEST_RANKS];
+    char text[TG_TEST_RANKS][512];
+    tg_test_ranks_run(size, stall_s, body, user, status, text);
+    for (int r = 0; r < size; r++) {
+        if (status[r] != TG_OK)
+            print_error("rank %d: %s\n", r, text[r]);
+        assert_int_equal(status[r], TG_OK);
+    }
 }

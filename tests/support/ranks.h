@@ -15,6 +15,9 @@ typedef tg_status (*tg_test_rank_body)(tg_comm *comm, tg_test_world *world, void
 void tg_test_ranks_run(int size, double stall_s, tg_test_rank_body body, void *user,
                        tg_status out_status[TG_TEST_RANKS], char out_text[TG_TEST_RANKS][512]);
 
+/* The same, of which every rank has to return TG_OK; says what those said that did not. */
+void tg_test_ranks_all_ok(int size, double stall_s, tg_test_rank_body body, void *user);
+
 /* From now on nothing goes to or from this rank. */
 void tg_test_world_mute(tg_test_world *world, int rank);
 /* From now on what one rank sends to another is lost, and the sender does not know; the other way it goes. */

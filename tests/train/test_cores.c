@@ -145,14 +145,7 @@ static tg_status share(tg_comm *comm, tg_test_world *world, void *user)
 static gathered shared_by(int size)
 {
     gathered g = {0};
-    tg_status status[TG_TEST_RANKS];
-    char text[TG_TEST_RANKS][512];
-    tg_test_ranks_run(size, 60, share, &g, status, text);
-    for (int r = 0; r < size; r++) {
-        if (status[r] != TG_OK)
-            print_error("rank %d: %s\n", r, text[r]);
-        assert_int_equal(status[r], TG_OK);
-    }
+    tg_test_ranks_all_ok(size, 60, share, &g);
     return g;
 }
 

@@ -98,14 +98,7 @@ close_all:
 
 static void run(int size, trial *t)
 {
-    tg_status status[TG_TEST_RANKS];
-    char text[TG_TEST_RANKS][512];
-    tg_test_ranks_run(size, 30, evaluate, t, status, text);
-    for (int r = 0; r < size; r++) {
-        if (status[r] != TG_OK)
-            print_error("rank %d: %s\n", r, text[r]);
-        assert_int_equal(status[r], TG_OK);
-    }
+    tg_test_ranks_all_ok(size, 30, evaluate, t);
 }
 
 static void check_all(const tg_dataset *photos, size_t readable)

@@ -89,22 +89,10 @@ static tg_status align(tg_comm *comm, tg_test_world *world, void *user)
 
 enum { RANKS = 3, STEPS = 3, WARMUP = 2 };
 
-static void all_ok(int size, tg_test_rank_body body, void *user)
-{
-    tg_status status[TG_TEST_RANKS];
-    char text[TG_TEST_RANKS][512];
-    tg_test_ranks_run(size, 30, body, user, status, text);
-    for (int r = 0; r < size; r++) {
-        if (status[r] != TG_OK)
-            print_error("rank %d: %s\n", r, text[r]);
-        assert_int_equal(status[r], TG_OK);
-    }
-}
-
 static void clocks_are_found(void **state)
 {
     (void)state;
-    all_ok(RANKS, align, NULL);
+    tg_test_ranks_all_ok(RANKS, 30, align, NULL);
 }
 
 typedef struct trial {
@@ -179,7 +167,7 @@ static void run_and_check(bool shard)
 {
     trial t = {.shard = shard};
     snprintf(t.folder, sizeof t.folder, "%s/trace%d", tg_test_temp_dir(), shard);
-    all_ok(RANKS, run_bench, &t);
+    tg_test_ranks_all_ok(RANKS, 30, run_bench, &t);
     for (int r = 0; r < RANKS; r++) {
         const tg_bench_result *b = &t.result[r];
         assert_true(b->overlap.exchange_s > 0 && b->overlap.hidden_s <= b->overlap.exchange_s);
