@@ -1,8 +1,8 @@
 # One object library per folder of src/, in the order of docs/ARCHITECTURE.md; all but cli/ make up
 # libtagine. A new .c file in a folder is picked up by itself. Link lines name which outside library
 # a folder may use; tests/shape checks the includes.
-set(TAGINE_FOLDERS base os trace tensor dev kern image data model loss comm optim ckpt run train
-    infer)
+set(TAGINE_FOLDERS base os trace tensor dev kern image data model loss comm optim ckpt run monitor
+    profile diagnose report train infer)
 
 # Files named *_avx2.c, *_avx512.c, *_avx512bf16.c, *_amx.c are compiled for that instruction set and
 # reached only through run-time detection.

@@ -1,5 +1,6 @@
 #include "os/clock.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -13,6 +14,22 @@ int64_t tg_clock_ns(void)
 double tg_clock_seconds(int64_t interval_ns)
 {
     return (double)interval_ns * 1e-9;
+}
+
+static pthread_once_t unix_once = PTHREAD_ONCE_INIT;
+static double unix_at_zero; /* wall time when the monotonic clock was 0 */
+
+static void read_unix(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    unix_at_zero = (double)t.tv_sec + (double)t.tv_nsec * 1e-9 - tg_clock_seconds(tg_clock_ns());
+}
+
+double tg_clock_unix(int64_t ns)
+{
+    pthread_once(&unix_once, read_unix);
+    return unix_at_zero + tg_clock_seconds(ns);
 }
 
 static struct tm utc_now(int *out_ms)

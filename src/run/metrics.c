@@ -6,7 +6,7 @@
 #include <math.h>
 
 /* The file's fields, in order, for both directions. */
-typedef enum field_kind { FIELD_INT, FIELD_UINT, FIELD_DOUBLE } field_kind;
+typedef enum field_kind { FIELD_INT, FIELD_UINT, FIELD_DOUBLE, FIELD_TIME } field_kind;
 
 typedef struct field {
     const char *name;
@@ -37,6 +37,7 @@ static const field STEP_FIELDS[] = {
     STEP(t_optimizer, FIELD_DOUBLE),
     STEP(t_other, FIELD_DOUBLE),
     STEP(rss_bytes, FIELD_UINT),
+    STEP(time, FIELD_TIME),
 };
 enum { STEP_FIELD_COUNT = sizeof STEP_FIELDS / sizeof STEP_FIELDS[0] };
 
@@ -46,9 +47,15 @@ enum { STEP_FIELD_COUNT = sizeof STEP_FIELDS / sizeof STEP_FIELDS[0] };
     }
 static const field EVAL_FIELDS[] = {
     EVAL(epoch, FIELD_INT),       EVAL(val_top1, FIELD_DOUBLE), EVAL(val_top5, FIELD_DOUBLE),
-    EVAL(val_loss, FIELD_DOUBLE), EVAL(val_images, FIELD_INT),
+    EVAL(val_loss, FIELD_DOUBLE), EVAL(val_images, FIELD_INT),  EVAL(time, FIELD_TIME),
 };
 enum { EVAL_FIELD_COUNT = sizeof EVAL_FIELDS / sizeof EVAL_FIELDS[0] };
+
+/* Whole milliseconds. */
+static void put_time(tg_json_writer *w, const char *key, double seconds)
+{
+    tg_json_put_double(w, key, round(seconds * 1e3) / 1e3);
+}
 
 static void print_fields(const void *record, const field *fields, size_t count, tg_text *out)
 {
@@ -60,6 +67,8 @@ static void print_fields(const void *record, const field *fields, size_t count, 
             tg_json_put_int(&w, fields[i].name, *(const int64_t *)at);
         else if (fields[i].kind == FIELD_UINT)
             tg_json_put_uint(&w, fields[i].name, *(const uint64_t *)at);
+        else if (fields[i].kind == FIELD_TIME)
+            put_time(&w, fields[i].name, *(const double *)at);
         else
             tg_json_put_double(&w, fields[i].name, *(const double *)at);
     }

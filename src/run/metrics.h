@@ -21,6 +21,7 @@ typedef struct tg_step_record {
     double lr, grad_norm, images_per_s;
     double t_step, t_data, t_teacher, t_forward, t_backward, t_reduce, t_optimizer, t_other;
     uint64_t rss_bytes;
+    double time; /* wall time of its end (tg_clock_unix); NaN in files of older programs */
 } tg_step_record;
 
 typedef struct tg_eval_record {
@@ -28,6 +29,7 @@ typedef struct tg_eval_record {
     double val_top1, val_top5; /* percent */
     double val_loss;
     int64_t val_images;
+    double time; /* as in tg_step_record */
 } tg_eval_record;
 
 typedef struct tg_metrics {

@@ -120,7 +120,8 @@ static tg_step_record make_record(const tg_job *job, const window *w, const tg_s
                         .t_backward = (double)report->phases.backward_ns * 1e-9,
                         .t_reduce = (double)report->phases.reduce_ns * 1e-9,
                         .t_optimizer = (double)report->phases.optimizer_ns * 1e-9,
-                        .rss_bytes = tg_memory_rss_bytes()};
+                        .rss_bytes = tg_memory_rss_bytes(),
+                        .time = tg_clock_unix(now)};
     r.t_other = fmax(0, total - r.t_data - r.t_teacher - r.t_forward - r.t_backward - r.t_reduce -
                             r.t_optimizer);
     return r;
@@ -258,7 +259,8 @@ static tg_status evaluate_epoch(tg_job *job, tg_evaluation *out)
                                    .val_top1 = e.top1,
                                    .val_top5 = e.top5,
                                    .val_loss = e.loss,
-                                   .val_images = (int64_t)e.images};
+                                   .val_images = (int64_t)e.images,
+                                   .time = tg_clock_unix(tg_clock_ns())};
     if (tg_job_is_first(job) && tg_metrics_write_eval(&job->metrics, &record) != TG_OK)
         tg_log_warning("an evaluation record was lost: %s", tg_error_message());
     if (job->watch->evaluation)

@@ -36,22 +36,23 @@ static tg_step_record step_record(int64_t step)
                             .t_backward = 1,
                             .t_optimizer = 0.125,
                             .t_other = 0.125,
-                            .rss_bytes = 123456789};
+                            .rss_bytes = 123456789,
+                            .time = 1772000000.5124};
 }
 
 static const char STEP_TEXT[] =
     "{\"step\":3,\"epoch\":0,\"images\":32,\"loss\":0.1,\"loss_task\":2,\"loss_kd\":null,"
     "\"lr\":1e-05,\"grad_norm\":1.5,\"images_per_s\":14.25,\"t_step\":2,\"t_data\":0.25,"
     "\"t_teacher\":0,\"t_forward\":0.5,\"t_backward\":1,\"t_reduce\":0,\"t_optimizer\":0.125,"
-    "\"t_other\":0.125,\"rss_bytes\":123456789}";
-static const char EVAL_TEXT[] =
-    "{\"epoch\":1,\"val_top1\":50.5,\"val_top5\":90,\"val_loss\":1.25,\"val_images\":595}";
+    "\"t_other\":0.125,\"rss_bytes\":123456789,\"time\":1772000000.512}";
+static const char EVAL_TEXT[] = "{\"epoch\":1,\"val_top1\":50.5,\"val_top5\":90,\"val_loss\":1.25,"
+                                "\"val_images\":595,\"time\":null}";
 
 static void exact_text(void **state)
 {
     (void)state;
     tg_step_record step = step_record(3);
-    tg_eval_record eval = {1, 50.5, 90, 1.25, 595};
+    tg_eval_record eval = {1, 50.5, 90, 1.25, 595, NAN};
     const char *locales[] = {"C", "de_DE.UTF-8"};
     for (int i = 0; i < 2; i++) {
         tg_text text = {0};
