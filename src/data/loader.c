@@ -36,7 +36,7 @@ struct tg_loader {
     uint64_t dealt;  /* photos of an epoch that are this rank's */
 
     pthread_mutex_t mutex; /* guards all below */
-    pthread_cond_t work, ready, idle;
+    pthread_cond_t work, parked, ready, idle;
     bool has_locks;
     bool stop, paused; /* workers end; workers claim nothing */
     size_t busy;       /* workers that hold a photo */
@@ -48,7 +48,8 @@ struct tg_loader {
     char message[TG_ERROR_BYTES];
 
     pthread_t *threads;
-    int thread_count;            /* that really run */
+    int thread_count; /* that were started: tg_loader_set_workers parks those beyond `active` */
+    int active, next_index;
     tg_photo_maker inline_maker; /* of the consumer when there are no workers */
     atomic_uint_fast64_t photos_decoded, photos_skipped;
     atomic_int_fast64_t wait_ns, decode_ns, transform_ns;
@@ -174,15 +175,27 @@ static void work_once(tg_loader *loader, tg_slot *slot, tg_photo_maker *maker)
         pthread_cond_signal(&loader->idle);
 }
 
+/* Until the worker is wanted again, without the memory of its largest photo. Call under the lock. */
+static void park(tg_loader *loader, int index, tg_photo_maker *maker)
+{
+    tg_photo_maker_done(maker);
+    *maker = (tg_photo_maker){0};
+    while (!loader->stop && index >= loader->active)
+        pthread_cond_wait(&loader->parked, &loader->mutex);
+}
+
 static void *run_worker(void *argument)
 {
     tg_loader *loader = argument;
     tg_photo_maker maker = {0};
     flush_subnormals();
     pthread_mutex_lock(&loader->mutex);
+    const int index = loader->next_index++;
     while (!loader->stop) {
         tg_slot *slot = claimable(loader);
-        if (slot)
+        if (index >= loader->active)
+            park(loader, index, &maker);
+        else if (slot)
             work_once(loader, slot, &maker);
         else
             pthread_cond_wait(&loader->work, &loader->mutex);
@@ -235,14 +248,19 @@ static tg_status check_labels(const tg_dataset *dataset, size_t K)
     return TG_OK;
 }
 
+static tg_status check_workers(int workers)
+{
+    if (workers < 0 || workers > MAX_WORKERS)
+        return tg_fail(TG_ERROR_USAGE, "%d loader workers are not 0 to %d", workers, MAX_WORKERS);
+    return TG_OK;
+}
+
 static tg_status check_options(const tg_dataset *dataset, const tg_loader_options *options)
 {
     if (options->batch_size < 1)
         return tg_fail(TG_ERROR_USAGE, "batch size 0");
     TG_TRY(tg_deal_check(options));
-    if (options->workers < 0 || options->workers > MAX_WORKERS)
-        return tg_fail(TG_ERROR_USAGE, "%d loader workers are not 0 to %d", options->workers,
-                       MAX_WORKERS);
+    TG_TRY(check_workers(options->workers));
     if (!(options->max_bad_share >= 0 && options->max_bad_share <= 1))
         return tg_fail(TG_ERROR_USAGE, "allowed share of bad photos %g is outside 0 to 1",
                        options->max_bad_share);
@@ -273,6 +291,7 @@ static tg_status init_locks(tg_loader *loader)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&loader->mutex, NULL); /* these cannot fail on Linux */
     pthread_cond_init(&loader->work, NULL);
+    pthread_cond_init(&loader->parked, NULL);
     pthread_cond_init(&loader->idle, NULL);
     pthread_cond_init(&loader->ready, &monotonic);
     pthread_condattr_destroy(&monotonic);
@@ -297,16 +316,10 @@ static tg_status init_memory(tg_loader *loader)
 }
 
 /* Signals stay with the program's own threads: they are blocked while workers are made. */
-static tg_status start_workers(tg_loader *loader)
+static int start_threads(tg_loader *loader, int wanted)
 {
-    const int wanted = loader->options.workers;
     sigset_t all, before;
     int error = 0;
-    if (wanted == 0)
-        return TG_OK;
-    loader->threads = calloc((size_t)wanted, sizeof *loader->threads);
-    if (!loader->threads)
-        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d loader workers", wanted);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (error == 0 && loader->thread_count < wanted) {
@@ -315,11 +328,46 @@ static tg_status start_workers(tg_loader *loader)
             loader->thread_count++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+/* As many threads as are wanted, those that run already among them. */
+static tg_status start_workers(tg_loader *loader, int wanted)
+{
+    if (wanted <= loader->thread_count)
+        return TG_OK;
+    pthread_t *threads = realloc(loader->threads, (size_t)wanted * sizeof *threads);
+    if (!threads)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %d loader workers", wanted);
+    loader->threads = threads;
+    const int error = start_threads(loader, wanted);
     if (error != 0)
         return tg_fail(TG_ERROR_MACHINE,
                        "cannot start loader worker %d of %d: %s; ask for fewer workers",
                        loader->thread_count + 1, wanted, strerror(error));
     return TG_OK;
+}
+
+static void activate(tg_loader *loader, int workers)
+{
+    pthread_mutex_lock(&loader->mutex);
+    loader->active = workers;
+    pthread_cond_broadcast(&loader->parked);
+    pthread_cond_broadcast(&loader->work);
+    pthread_mutex_unlock(&loader->mutex);
+}
+
+tg_status tg_loader_set_workers(tg_loader *loader, int workers)
+{
+    TG_TRY(check_workers(workers));
+    tg_status status = start_workers(loader, workers);
+    activate(loader, workers < loader->thread_count ? workers : loader->thread_count);
+    return status;
+}
+
+int tg_loader_workers(const tg_loader *loader)
+{
+    return loader->active;
 }
 
 tg_status tg_loader_open(const tg_dataset *dataset, const tg_loader_options *options,
@@ -335,7 +383,7 @@ tg_status tg_loader_open(const tg_dataset *dataset, const tg_loader_options *opt
     tg_status status;
     TG_TRY_GOTO(init_locks(loader), close_loader);
     TG_TRY_GOTO(init_memory(loader), close_loader);
-    TG_TRY_GOTO(start_workers(loader), close_loader);
+    TG_TRY_GOTO(tg_loader_set_workers(loader, options->workers), close_loader);
     *out = loader;
     return TG_OK;
 close_loader:
@@ -381,12 +429,17 @@ static void warn_of_stall(const tg_loader *loader, const tg_slot *slot, int64_t 
         (unsigned long long)loader->epoch, loader->busy);
 }
 
-/* Waits for the slot under the lock. */
-static void wait_ready(tg_loader *loader, const tg_slot *slot)
+/* Waits for the slot under the lock. Without workers the consumer makes what nobody has claimed; what workers had
+ * begun before they were parked, they finish. */
+static void wait_ready(tg_loader *loader, tg_slot *slot)
 {
     int64_t start = tg_clock_ns();
     while (slot->state != TG_SLOT_READY) {
         struct timespec until;
+        if (loader->active == 0 && slot->claimed < slot->planned) {
+            work_once(loader, slot, &loader->inline_maker);
+            continue;
+        }
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += STALL_SECONDS;
         if (pthread_cond_timedwait(&loader->ready, &loader->mutex, &until) == ETIMEDOUT)
@@ -439,11 +492,7 @@ static tg_status next_locked(tg_loader *loader, const tg_batch **out)
                        loader->slot_count);
     tg_slot *slot = &loader->slots[loader->delivered % loader->slot_count];
     int64_t start = tg_clock_ns();
-    if (loader->thread_count == 0)
-        while (slot->state != TG_SLOT_READY)
-            work_once(loader, slot, &loader->inline_maker);
-    else
-        wait_ready(loader, slot);
+    wait_ready(loader, slot);
     atomic_fetch_add(&loader->wait_ns, tg_clock_ns() - start);
     return deliver(loader, slot, out);
 }
@@ -483,10 +532,12 @@ static void stop_workers(tg_loader *loader)
     pthread_mutex_lock(&loader->mutex);
     loader->stop = true;
     pthread_cond_broadcast(&loader->work);
+    pthread_cond_broadcast(&loader->parked);
     pthread_mutex_unlock(&loader->mutex);
     for (int i = 0; i < loader->thread_count; i++)
         pthread_join(loader->threads[i], NULL);
     pthread_cond_destroy(&loader->work);
+    pthread_cond_destroy(&loader->parked);
     pthread_cond_destroy(&loader->ready);
     pthread_cond_destroy(&loader->idle);
     pthread_mutex_destroy(&loader->mutex);

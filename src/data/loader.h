@@ -21,7 +21,10 @@
  * Workers take single photos of the oldest unfinished batch, so a batch is ready as early as it
  * can be; whoever finishes its last photo mixes, builds targets and closes gaps. Workers block all
  * signals and flush subnormal numbers to zero. A batch that gives nothing for 30 s is named in the
- * log with the photo that is waited for.
+ * log with the photo that is waited for. Their number may change at any time, in mid-epoch too
+ * (tg_loader_set_workers): a worker that is no longer wanted finishes its photo and waits, with no
+ * memory but its stack, until it is wanted again; without any, the consumer takes over what nobody
+ * has begun.
  *
  * States  open -> { start_epoch -> next/release ... TG_END }... -> close. At most `prefetch` + 1
  *         batches exist; next() waits for the oldest and hands it over, release() gives it back.
@@ -108,6 +111,11 @@ tg_status tg_loader_start_epoch(tg_loader *loader, uint64_t epoch, uint64_t firs
  * after the last. */
 tg_status tg_loader_next(tg_loader *loader, const tg_batch **out) TG_MUST_CHECK;
 void tg_loader_release(tg_loader *loader, const tg_batch *batch);
+/* From now on so many workers, 0 to 1024. Called by the consumer. TG_ERROR_USAGE for another number, nothing
+ * changes; TG_ERROR_MACHINE when threads do not start: as many as there are work on. */
+tg_status tg_loader_set_workers(tg_loader *loader, int workers) TG_MUST_CHECK;
+/* How many work. Called by the consumer. */
+int tg_loader_workers(const tg_loader *loader);
 /* Batches in a whole epoch. */
 uint64_t tg_loader_batches_per_epoch(const tg_loader *loader);
 void tg_loader_get_stats(const tg_loader *loader, tg_loader_stats *out);

@@ -36,8 +36,7 @@ static void count_log(void *user, tg_log_level level, const char *line)
 
 /* The thread sanitizer's own, which has to see every thread; absent elsewhere. */
 extern int __interceptor_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                                        void *(*run)(void *), void *argument)
-    __attribute__((weak));
+                                        void *(*run)(void *), void *argument) __attribute__((weak));
 
 /* Stands before the C library's, so that starting a thread can be made to fail. */
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
@@ -184,6 +183,63 @@ static void workers_change_nothing(void **state)
         tg_loader_close(loader);
     }
     assert_true(want[0] != want[1]);
+}
+
+/* Other numbers of workers before, within and behind every batch, also none and many, with random delays and one batch
+ * lent meanwhile: every bit is the same. */
+static void workers_change_while_it_runs(void **state)
+{
+    (void)state;
+    static const int plan[] = {3, 0, 8, 1, 0, 0, 5, 2};
+    enum { PLAN = sizeof plan / sizeof plan[0], EPOCHS = 4 };
+    tg_loader *loader, *changing;
+    tg_loader_options options = usual(1);
+    int salt = 9, at = 0;
+    options.max_bad_share = 0.5;
+    assert_ok(tg_loader_open(&with_bad, &options, &loader));
+    options.before_photo = delay;
+    options.before_photo_user = &salt;
+    assert_ok(tg_loader_open(&with_bad, &options, &changing));
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        const tg_batch *batch;
+        uint64_t hash = 0xCBF29CE484222325u;
+        tg_status status;
+        assert_ok(tg_loader_start_epoch(changing, epoch, 0));
+        while ((status = tg_loader_next(changing, &batch)) == TG_OK) {
+            assert_ok(tg_loader_set_workers(changing, plan[at++ % PLAN]));
+            hash = hash_batch(hash, batch);
+            if (at % 3 == 0)
+                assert_ok(tg_loader_set_workers(changing, plan[at++ % PLAN]));
+            tg_loader_release(changing, batch);
+            assert_int_equal(tg_loader_workers(changing), plan[(at - 1) % PLAN]);
+        }
+        assert_int_equal(status, TG_END);
+        assert_true(hash == read_epoch(loader, epoch, 0, NULL));
+    }
+    assert_ok(tg_loader_set_workers(changing, 0));
+    tg_loader_close(changing); /* with all of them waiting */
+    tg_loader_close(loader);
+}
+
+/* The number asked for cannot be had, or makes no sense: it goes on with those that there are. */
+static void more_workers_do_not_start(void **state)
+{
+    (void)state;
+    tg_loader *loader;
+    size_t count;
+    tg_loader_options options = usual(1);
+    assert_ok(tg_loader_open(&photos, &options, &loader));
+    threads_allowed = 1;
+    tg_status status = tg_loader_set_workers(loader, 4);
+    threads_allowed = -1;
+    assert_error(status, TG_ERROR_MACHINE, "worker 3 of 4");
+    assert_int_equal(tg_loader_workers(loader), 2);
+    assert_error(tg_loader_set_workers(loader, -1), TG_ERROR_USAGE, "-1 loader workers");
+    assert_error(tg_loader_set_workers(loader, 1025), TG_ERROR_USAGE, "1025");
+    assert_int_equal(tg_loader_workers(loader), 2);
+    read_epoch(loader, 0, 0, &count);
+    assert_int_equal(count, PHOTOS);
+    tg_loader_close(loader);
 }
 
 /* Stop after any batch of epoch 2 and start again there: the rest is the same. */
@@ -545,6 +601,8 @@ int main(void)
     tg_log_set(count_log, NULL, TG_LOG_INFO);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_change_nothing),
+        cmocka_unit_test(workers_change_while_it_runs),
+        cmocka_unit_test(more_workers_do_not_start),
         cmocka_unit_test(resume_continues),
         cmocka_unit_test(each_photo_once),
         cmocka_unit_test(bad_photos),
