@@ -54,8 +54,10 @@ static int stop_wanted(void *user)
 
 static void show_evaluation(void *user, const char *what, int64_t epoch, const tg_evaluation *e)
 {
-    const tg_train_session *s = user;
+    tg_train_session *s = user;
     tg_console_progress_clear();
+    if (strcmp(what, "teacher") == 0)
+        tg_train_session_keep_teacher(s, e);
     if (strcmp(what, "student") == 0)
         tg_log_info("epoch %lld/%lld  validation: top-1 %.2f %%  top-5 %.2f %%  loss %.4f  (%llu "
                     "photos)",
@@ -130,6 +132,7 @@ static tg_status run_resolved(const tg_invocation *invocation, const tg_train_op
     const tg_train_watch watch = {.user = &s,
                                   .opened = first ? tg_train_session_begin
                                                   : tg_train_session_note_beginning,
+                                  .subject = first ? tg_train_session_keep_subject : NULL,
                                   .memory = first ? tg_train_session_keep_memory : NULL,
                                   .step = first ? show_step : NULL,
                                   .evaluation = show_evaluation,

@@ -72,6 +72,19 @@ tg_status tg_train_session_note_beginning(void *user)
     return TG_OK;
 }
 
+void tg_train_session_keep_subject(void *user, const tg_run_subject *subject)
+{
+    ((tg_train_session *)user)->info.subject = *subject;
+}
+
+void tg_train_session_keep_teacher(tg_train_session *s, const tg_evaluation *evaluation)
+{
+    s->info.teacher_score = (tg_run_teacher_score){.top1 = evaluation->top1,
+                                                   .top5 = evaluation->top5,
+                                                   .loss = evaluation->loss,
+                                                   .images = evaluation->images};
+}
+
 void tg_train_session_keep_memory(void *user, const tg_memory_report *report)
 {
     tg_train_session *s = user;

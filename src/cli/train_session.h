@@ -48,6 +48,9 @@ void tg_train_session_close(tg_train_session *session, tg_status status);
 tg_status tg_train_session_begin(void *user) TG_MUST_CHECK;
 /* opened, on the others. */
 tg_status tg_train_session_note_beginning(void *user) TG_MUST_CHECK;
+/* subject, and evaluation of the teacher: for run.json, which memory writes next, or the end. */
+void tg_train_session_keep_subject(void *user, const tg_run_subject *subject);
+void tg_train_session_keep_teacher(tg_train_session *session, const tg_evaluation *evaluation);
 /* memory: run.json as it is known from here on; that it could not be written is a warning. */
 void tg_train_session_keep_memory(void *user, const tg_memory_report *report);
 /* present: TG_ERROR_MACHINE when the folder is no longer this run's. */

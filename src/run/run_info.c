@@ -103,6 +103,64 @@ static void put_memory(tg_json_writer *w, const tg_run_memory *memory)
     tg_json_end_object(w);
 }
 
+static void put_three(tg_json_writer *w, const char *key, const double values[3])
+{
+    tg_json_begin_array(w, key);
+    for (int i = 0; i < 3; i++)
+        tg_json_put_double(w, NULL, values[i]);
+    tg_json_end_array(w);
+}
+
+static void put_view(tg_json_writer *w, const char *key, const tg_run_view *view)
+{
+    if (!view->interpolation) {
+        tg_json_put_null(w, key);
+        return;
+    }
+    tg_json_begin_object(w, key);
+    tg_json_put_int(w, "width_px", view->width_px);
+    tg_json_put_int(w, "height_px", view->height_px);
+    tg_json_put_double(w, "crop_pct", view->crop_pct);
+    tg_json_put_string(w, "crop_mode", view->crop_mode);
+    tg_json_put_string(w, "interpolation", view->interpolation);
+    put_three(w, "mean", view->mean);
+    put_three(w, "std", view->std);
+    tg_json_end_object(w);
+}
+
+static void put_subject(tg_json_writer *w, const tg_run_subject *subject)
+{
+    if (!subject->train_images) {
+        tg_json_put_null(w, "data");
+        tg_json_put_null(w, "preprocess");
+        return;
+    }
+    tg_json_begin_object(w, "data");
+    tg_json_put_uint(w, "train_images", subject->train_images);
+    tg_json_put_uint(w, "val_images", subject->val_images);
+    tg_json_put_uint(w, "classes", subject->classes);
+    tg_json_end_object(w);
+    tg_json_begin_object(w, "preprocess");
+    put_view(w, "student", &subject->student);
+    put_view(w, "stored", &subject->stored);
+    put_view(w, "teacher", &subject->teacher);
+    tg_json_end_object(w);
+}
+
+static void put_teacher_score(tg_json_writer *w, const tg_run_teacher_score *score)
+{
+    if (!score->images) {
+        tg_json_put_null(w, "teacher_score");
+        return;
+    }
+    tg_json_begin_object(w, "teacher_score");
+    tg_json_put_double(w, "val_top1", score->top1);
+    tg_json_put_double(w, "val_top5", score->top5);
+    tg_json_put_double(w, "val_loss", score->loss);
+    tg_json_put_uint(w, "val_images", score->images);
+    tg_json_end_object(w);
+}
+
 /* The last members, alike while the job runs. */
 static void put_end(tg_json_writer *w, const tg_run_info *info)
 {
@@ -130,6 +188,8 @@ static void print_info(const tg_run_info *info, tg_text *text)
     tg_json_put_int(&w, "threads", info->threads);
     tg_json_put_int(&w, "workers", info->workers);
     put_each(&w, info);
+    put_subject(&w, &info->subject);
+    put_teacher_score(&w, &info->teacher_score);
     put_memory(&w, &info->memory);
     tg_json_put_string(&w, "start", info->start);
     put_end(&w, info);

@@ -43,6 +43,28 @@ typedef struct tg_run_memory {
     double peak_rss_bytes; /* 0: no step yet */
 } tg_run_memory;
 
+/* How photos become a network's input (image/preprocess.h). */
+typedef struct tg_run_view {
+    int width_px, height_px;
+    double crop_pct, mean[3], std[3];
+    const char *interpolation, *crop_mode; /* "bicubic", "center"; NULL: there is no such view */
+} tg_run_view;
+
+/* What is trained on what. */
+typedef struct tg_run_subject {
+    uint64_t train_images, val_images; /* train_images 0: not known yet */
+    size_t classes;
+    tg_run_view student; /* in training and in its model folder */
+    tg_run_view stored;  /* what its start weights came with, options aside */
+    tg_run_view teacher;
+} tg_run_subject;
+
+/* The frozen teacher on the validation split; images 0: not scored. */
+typedef struct tg_run_teacher_score {
+    double top1, top5, loss; /* top1, top5: percent */
+    uint64_t images;
+} tg_run_teacher_score;
+
 /* What one of several ranks works with. */
 typedef struct tg_run_rank {
     const char *host, *cores; /* "0-3,8" */
@@ -58,6 +80,8 @@ typedef struct tg_run_info {
     size_t library_count, kernel_count;
     int ranks, threads, workers; /* threads, workers: of the first rank */
     const tg_run_rank *each;     /* [ranks], or NULL: one process alone */
+    tg_run_subject subject;
+    tg_run_teacher_score teacher_score;
     tg_run_memory memory;
     const char *start, *end; /* tg_clock_iso; end NULL while running */
     int exit_code;           /* meaningful once end is set */

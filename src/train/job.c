@@ -297,8 +297,10 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
         status = watch->opened(watch->user);
     if (alike)
         status = tg_comm_follow(job.comm, "beginning the records", status);
-    if (status == TG_OK)
+    if (status == TG_OK) {
+        tg_job_tell_subject(&job);
         status = tg_job_tell_memory(&job);
+    }
     if (status == TG_OK)
         status = score_teacher(&job);
     if (status == TG_OK)

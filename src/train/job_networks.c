@@ -186,6 +186,8 @@ static tg_status open_student(tg_job *job)
     TG_TRY(projection_floats(job, &request, &request.extra_floats));
     TG_TRY(tg_network_open(&request, job->kern, job->stream, &job->student));
     tg_model_info *info = &job->student.info;
+    if (job->options->model.initial_checkpoint || tg_network_is_path(choice->model))
+        job->stored_preprocess = info->preprocess;
     override_preprocess(&job->options->preprocess, &info->config, &info->preprocess);
     if (job->train.class_names)
         return copy_names(job->train.class_names, job->train.class_count, info);

@@ -36,7 +36,8 @@ typedef struct tg_job {
     tg_dataset train, val; /* val.count 0: none */
     tg_network student, teacher;
     tg_preprocess teacher_preprocess;
-    uint32_t *teacher_class;  /* remapping of the teacher's classes, or NULL */
+    tg_preprocess stored_preprocess; /* of the weights to start with; width_px 0: made anew */
+    uint32_t *teacher_class;         /* remapping of the teacher's classes, or NULL */
     uint32_t *teacher_labels; /* teacher's class k is the data's class teacher_labels[k], or NULL */
 
     tg_param_table table; /* student's and the projection's parameters */
@@ -143,6 +144,9 @@ tg_status tg_job_follow_first(tg_job *job, const char *what, tg_status status, v
  * after a step, what it took at most. Every rank calls them. */
 tg_status tg_job_tell_memory(tg_job *job) TG_MUST_CHECK;
 tg_status tg_job_tell_peak(tg_job *job) TG_MUST_CHECK;
+
+/* What is trained on what, to the watch. */
+void tg_job_tell_subject(tg_job *job);
 
 /* Pixels of the largest of a few photos, spread over the list; those that cannot be read say nothing. */
 double tg_job_photo_px(const tg_dataset *data);

@@ -7,6 +7,7 @@
 #define TG_TRAIN_WATCH_H
 
 #include "run/metrics.h"
+#include "run/run_info.h"
 #include "train/evaluate.h"
 #include "train/memory.h"
 
@@ -28,6 +29,8 @@ typedef struct tg_train_watch {
     void (*evaluation)(void *user, const char *what, int64_t epoch,
                        const tg_evaluation *evaluation);
     void (*evaluating)(void *user, uint64_t done, uint64_t total);
+    /* after opening, before memory */
+    void (*subject)(void *user, const tg_run_subject *subject);
     /* after opening, and once more after the first step, with what it took at most */
     void (*memory)(void *user, const tg_memory_report *report);
     tg_status (*opened)(void *user);  /* all is there and checked; an error ends the job */

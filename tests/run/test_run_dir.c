@@ -136,6 +136,48 @@ static void run_json(void **state)
     tg_run_dir_close(&dir);
 }
 
+/* Unknown parts are null, never numbers. */
+static void run_json_tells_what_is_trained_on_what(void **state)
+{
+    (void)state;
+    tg_run_dir dir;
+    tg_json json;
+    tg_json_node root, child, view;
+    int64_t images = 0;
+    double mean[3], top1 = 0;
+    tg_run_info info = {.command = "distill", .version = "0.1.0", .ranks = 1, .start = "then"};
+    assert_ok(tg_run_dir_open(path_of("subject"), &dir));
+    assert_ok(tg_run_info_write(&dir, &info));
+    assert_ok(tg_json_read(path_of("subject/run.json"), &json));
+    root = tg_json_root(&json);
+    assert_true(tg_json_find(&root, "data", &child));
+    assert_int_equal(tg_json_node_kind(&child), TG_JSON_NULL);
+    assert_true(tg_json_find(&root, "teacher_score", &child));
+    assert_int_equal(tg_json_node_kind(&child), TG_JSON_NULL);
+    tg_json_done(&json);
+    const tg_run_view student = {224, 224, 0.9, {0.5, 0.4, 0.3}, {1, 1, 1}, "bicubic", "center"};
+    info.subject =
+        (tg_run_subject){.train_images = 400, .val_images = 80, .classes = 5, .student = student};
+    info.teacher_score = (tg_run_teacher_score){21.25, 100, 1.5, 80};
+    assert_ok(tg_run_info_write(&dir, &info));
+    assert_ok(tg_json_read(path_of("subject/run.json"), &json));
+    root = tg_json_root(&json);
+    assert_ok(tg_json_get_object(&root, "data", TG_REQUIRED, &child, NULL));
+    assert_ok(tg_json_get_int(&child, "train_images", TG_REQUIRED, &images));
+    assert_int_equal(images, 400);
+    assert_ok(tg_json_get_object(&root, "preprocess", TG_REQUIRED, &child, NULL));
+    assert_ok(tg_json_get_object(&child, "student", TG_REQUIRED, &view, NULL));
+    assert_ok(tg_json_get_doubles(&view, "mean", TG_REQUIRED, 3, mean));
+    assert_true(mean[1] == 0.4);
+    assert_true(tg_json_find(&child, "teacher", &view));
+    assert_int_equal(tg_json_node_kind(&view), TG_JSON_NULL);
+    assert_ok(tg_json_get_object(&root, "teacher_score", TG_REQUIRED, &child, NULL));
+    assert_ok(tg_json_get_double(&child, "val_top1", TG_REQUIRED, &top1));
+    assert_true(top1 == 21.25);
+    tg_json_done(&json);
+    tg_run_dir_close(&dir);
+}
+
 static void run_json_is_ended_by_another_rank(void **state)
 {
     (void)state;
@@ -196,6 +238,7 @@ int main(void)
         cmocka_unit_test(second_job_is_refused),
         cmocka_unit_test(cleans_what_killed_writers_left),
         cmocka_unit_test(run_json),
+        cmocka_unit_test(run_json_tells_what_is_trained_on_what),
         cmocka_unit_test(run_json_is_ended_by_another_rank),
         cmocka_unit_test(log_keeps_the_last_lines),
     };
