@@ -9,7 +9,8 @@ static const tg_command *const COMMANDS[] = {
     &tg_command_data_stats,    &tg_command_data_synth,   &tg_command_plan,
     &tg_command_tune_train,    &tg_command_tune_distill, &tg_command_bench_train,
     &tg_command_bench_distill, &tg_command_bench_infer,  &tg_command_bench_loader,
-    &tg_command_bench_comm,    &tg_command_completion,   &tg_command_man,
+    &tg_command_bench_comm,    &tg_command_diagnose,     &tg_command_completion,
+    &tg_command_man,
     /* clang-format on */
 };
 

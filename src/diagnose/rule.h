@@ -1,8 +1,12 @@
 /* rule.h - a rule reads the history of a run and says what it finds.
  *
- * A rule is a constant in the file of its theme (loader.c, machine.c, ranks.c, ...), listed in rules.c. It is called only where all
- * that it needs is there; else the outcome says what it lacked. Rules change nothing, and know nothing of one another;
- * what two of them would say twice is sorted out in diagnose.c.
+ * A rule is a constant in the file of its theme (loader.c, machine.c, ranks.c, ...), listed in rules.c. It is called
+ * only where all that it needs is there; else the outcome says what it lacked. Rules change nothing and call none of
+ * one another: what two of them would say of the same thing is sorted out in diagnose.c, by what they declare here.
+ *
+ * Limits    numbers that a user may change ("CPUBottleneck.cpu_threshold"); check gets their values in the order of
+ *           the rule's table. Names that the withdrawn tool had, with its units (percent, minutes).
+ * Unknown   a value that is NaN counts neither way; a rule that has too little of it lacks its input (diagnose/use.h).
  */
 #ifndef TG_DIAGNOSE_RULE_H
 #define TG_DIAGNOSE_RULE_H
@@ -10,41 +14,34 @@
 #include "diagnose/finding.h"
 #include "run/history.h"
 
+#include <stdbool.h>
+
+typedef struct tg_rule_limit {
+    const char *name; /* "cpu_threshold" */
+    double initial, low, high;
+    const char *help; /* with its unit; starts in lower case, no full stop */
+} tg_rule_limit;
+
+enum { TG_RULE_LIMITS = 8 }; /* of one rule at most */
+
 typedef struct tg_rule {
     const char *name; /* "CPUBottleneck" */
-    const char *asks; /* what it looks for, in a sentence */
+    const char *asks; /* what it looks for, in a sentence without full stop */
     unsigned needs;   /* tg_history_input, or-ed */
-    /* TG_OK, with or without a finding; TG_END with *lack set: it needs something finer that is not there */
-    tg_status (*check)(const tg_history *history, tg_findings *out, const char **lack);
+    /* Rules whose findings are the measured cause of what this one sees: where one of them fires, this one's finding is
+     * explained by it. Ended by NULL; NULL: none. */
+    const char *const *yields_to;
+    const tg_rule_limit *limits;
+    size_t limit_count;
+    /* TG_OK, with or without a finding; TG_END with *lack set: it needs something finer that is not there, and what
+     * brings it ("times of several ranks"). limits: [limit_count]. */
+    tg_status (*check)(const tg_history *history, const double *limits, tg_findings *out,
+                       const char **lack);
 } tg_rule;
 
-/* Every rule; *out_count of them. */
+/* Every rule, by theme; *out_count of them. */
 const tg_rule *const *tg_rules(size_t *out_count);
-
-typedef enum tg_rule_outcome { TG_RULE_QUIET, TG_RULE_FIRED, TG_RULE_LACKS } tg_rule_outcome;
-
-typedef struct tg_rule_result {
-    const tg_rule *rule;
-    tg_rule_outcome outcome;
-    char lacks[160]; /* what was not there */
-} tg_rule_result;
-
-typedef struct tg_diagnosis {
-    tg_findings findings;    /* worst first */
-    tg_rule_result *results; /* of every rule */
-    size_t result_count;
-} tg_diagnosis;
-
-tg_status tg_diagnose(const tg_history *history, tg_diagnosis *out) TG_MUST_CHECK;
-void tg_diagnosis_done(tg_diagnosis *diagnosis);
-
-/* findings.json of the run: written aside and renamed. */
-tg_status tg_diagnosis_write(const tg_diagnosis *diagnosis, const tg_history *history,
-                             const char *path) TG_MUST_CHECK;
-/* The same as JSON, and as text for people. */
-void tg_diagnosis_print_json(const tg_diagnosis *diagnosis, const tg_history *history,
-                             tg_text *out);
-void tg_diagnosis_print_text(const tg_diagnosis *diagnosis, const tg_history *history,
-                             tg_text *out);
+/* By name, in any case; NULL: there is none. */
+const tg_rule *tg_rule_find(const char *name);
 
 #endif
