@@ -137,15 +137,20 @@ typedef struct reader {
     size_t bad;
 } reader;
 
+bool tg_metrics_take(const char *line, size_t length, tg_metrics_visit visit, void *user)
+{
+    either record;
+    if (!parse_line(line, length, &record))
+        return false;
+    visit(user, record.is_step ? &record.step : NULL, record.is_step ? NULL : &record.eval);
+    return true;
+}
+
 static tg_status read_line(void *user, const char *line, size_t length)
 {
     reader *r = user;
-    either record;
-    if (!parse_line(line, length, &record))
+    if (!tg_metrics_take(line, length, r->visit, r->user))
         r->bad++;
-    else
-        r->visit(r->user, record.is_step ? &record.step : NULL,
-                 record.is_step ? NULL : &record.eval);
     return TG_OK;
 }
 

@@ -55,5 +55,7 @@ typedef void (*tg_metrics_visit)(void *user, const tg_step_record *step,
 /* *out_bad (may be NULL): lines that were no record. */
 tg_status tg_metrics_read(const char *path, tg_metrics_visit visit, void *user,
                           size_t *out_bad) TG_MUST_CHECK;
+/* One line, as a reader that follows the file has it (run/tail.h); false: it is no record. */
+bool tg_metrics_take(const char *line, size_t length, tg_metrics_visit visit, void *user);
 
 #endif

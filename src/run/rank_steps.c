@@ -98,9 +98,8 @@ typedef struct reader {
 } reader;
 
 /* The message of a refused line is of no use to the caller and is dropped. */
-static tg_status read_line(void *user, const char *line, size_t length)
+bool tg_rank_steps_take(const char *line, size_t length, tg_rank_steps_visit visit, void *user)
 {
-    reader *r = user;
     tg_json json = {0};
     tg_rank_step *each = NULL;
     size_t ranks = 0;
@@ -113,13 +112,19 @@ static tg_status read_line(void *user, const char *line, size_t length)
             status = read_each(&root, &each, &ranks);
     }
     if (status == TG_OK)
-        r->visit(r->user, step, each, ranks);
+        visit(user, step, each, ranks);
     free(each);
     tg_json_done(&json);
-    if (status < 0) {
-        r->bad++;
+    if (status < 0)
         tg_error_clear();
-    }
+    return status == TG_OK;
+}
+
+static tg_status read_line(void *user, const char *line, size_t length)
+{
+    reader *r = user;
+    if (!tg_rank_steps_take(line, length, r->visit, r->user))
+        r->bad++;
     return TG_OK;
 }
 

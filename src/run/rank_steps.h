@@ -41,5 +41,7 @@ typedef void (*tg_rank_steps_visit)(void *user, int64_t step, const tg_rank_step
 /* *out_bad (may be NULL): lines that were no record. */
 tg_status tg_rank_steps_read(const char *path, tg_rank_steps_visit visit, void *user,
                              size_t *out_bad) TG_MUST_CHECK;
+/* One line, as a reader that follows the file has it (run/tail.h); false: it is no record. */
+bool tg_rank_steps_take(const char *line, size_t length, tg_rank_steps_visit visit, void *user);
 
 #endif

@@ -45,9 +45,8 @@ typedef struct reader {
 } reader;
 
 /* The message of a refused line is of no use to the caller and is dropped. */
-static tg_status read_line(void *user, const char *line, size_t length)
+bool tg_spans_take(const char *line, size_t length, tg_spans_visit visit, void *user)
 {
-    reader *r = user;
     tg_json json = {0};
     tg_span span;
     tg_status status = tg_json_parse(line, length, "spans", &json);
@@ -56,12 +55,18 @@ static tg_status read_line(void *user, const char *line, size_t length)
         status = read_span(&root, &span);
     }
     tg_json_done(&json);
-    if (status == TG_OK) {
-        r->visit(r->user, &span);
-    } else {
-        r->bad++;
+    if (status == TG_OK)
+        visit(user, &span);
+    else
         tg_error_clear();
-    }
+    return status == TG_OK;
+}
+
+static tg_status read_line(void *user, const char *line, size_t length)
+{
+    reader *r = user;
+    if (!tg_spans_take(line, length, r->visit, r->user))
+        r->bad++;
     return TG_OK;
 }
 

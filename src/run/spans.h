@@ -54,5 +54,7 @@ typedef void (*tg_spans_visit)(void *user, const tg_span *span);
 /* *out_bad (may be NULL): lines that were no span. */
 tg_status tg_spans_read(const char *path, tg_spans_visit visit, void *user,
                         size_t *out_bad) TG_MUST_CHECK;
+/* One line, as a reader that follows the file has it (run/tail.h); false: it is no span. */
+bool tg_spans_take(const char *line, size_t length, tg_spans_visit visit, void *user);
 
 #endif
