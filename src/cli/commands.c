@@ -4,12 +4,25 @@
 
 static const tg_command *const COMMANDS[] = {
     /* clang-format off: one a line */
-    &tg_command_train,         &tg_command_distill,      &tg_command_eval,
-    &tg_command_predict,       &tg_command_embed,        &tg_command_data_check,
-    &tg_command_data_stats,    &tg_command_data_synth,   &tg_command_plan,
-    &tg_command_tune_train,    &tg_command_tune_distill, &tg_command_bench_train,
-    &tg_command_bench_distill, &tg_command_bench_infer,  &tg_command_bench_loader,
-    &tg_command_bench_comm,    &tg_command_diagnose,     &tg_command_completion,
+    &tg_command_train,
+    &tg_command_distill,
+    &tg_command_eval,
+    &tg_command_predict,
+    &tg_command_embed,
+    &tg_command_data_check,
+    &tg_command_data_stats,
+    &tg_command_data_synth,
+    &tg_command_plan,
+    &tg_command_tune_train,
+    &tg_command_tune_distill,
+    &tg_command_bench_train,
+    &tg_command_bench_distill,
+    &tg_command_bench_infer,
+    &tg_command_bench_loader,
+    &tg_command_bench_comm,
+    &tg_command_diagnose,
+    &tg_command_watch,
+    &tg_command_completion,
     &tg_command_man,
     /* clang-format on */
 };

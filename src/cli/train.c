@@ -16,9 +16,19 @@
 static const tg_command_group TRAIN_GROUP_LIST[] = {TG_TRAIN_GROUPS};
 static const tg_command_group DISTILL_GROUP_LIST[] = {TG_DISTILL_GROUP, TG_TRAIN_GROUPS};
 
+/* Written with the memory of the first step, which is looked at next. */
+static void note_plan(tg_train_session *s, const tg_train_progress *p)
+{
+    const int64_t limit = s->options->output.max_steps;
+    s->info.plan = (tg_run_plan){
+        .epochs = p->epochs,
+        .steps_per_epoch = p->steps_per_epoch,
+        .total_steps = limit > 0 && limit < p->total_updates ? limit : p->total_updates};
+}
+
 static void show_step(void *user, const tg_train_progress *p, const tg_step_record *record)
 {
-    (void)user;
+    note_plan(user, p);
     char what[64];
     tg_text note = {0};
     snprintf(what, sizeof what, "epoch %lld/%lld", (long long)p->epoch + 1, (long long)p->epochs);

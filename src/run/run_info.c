@@ -161,6 +161,19 @@ static void put_teacher_score(tg_json_writer *w, const tg_run_teacher_score *sco
     tg_json_end_object(w);
 }
 
+static void put_plan(tg_json_writer *w, const tg_run_plan *plan)
+{
+    if (!plan->total_steps) {
+        tg_json_put_null(w, "plan");
+        return;
+    }
+    tg_json_begin_object(w, "plan");
+    tg_json_put_int(w, "epochs", plan->epochs);
+    tg_json_put_int(w, "steps_per_epoch", plan->steps_per_epoch);
+    tg_json_put_int(w, "total_steps", plan->total_steps);
+    tg_json_end_object(w);
+}
+
 /* The last members, alike while the job runs. */
 static void put_end(tg_json_writer *w, const tg_run_info *info)
 {
@@ -191,6 +204,7 @@ static void print_info(const tg_run_info *info, tg_text *text)
     put_subject(&w, &info->subject);
     put_teacher_score(&w, &info->teacher_score);
     put_memory(&w, &info->memory);
+    put_plan(&w, &info->plan);
     tg_json_put_string(&w, "start", info->start);
     put_end(&w, info);
 }

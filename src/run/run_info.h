@@ -65,6 +65,11 @@ typedef struct tg_run_teacher_score {
     uint64_t images;
 } tg_run_teacher_score;
 
+/* How far the job is to go; zeroed: not known before its first step. */
+typedef struct tg_run_plan {
+    int64_t epochs, steps_per_epoch, total_steps;
+} tg_run_plan;
+
 /* What one of several ranks works with. */
 typedef struct tg_run_rank {
     const char *host, *cores; /* "0-3,8" */
@@ -83,6 +88,7 @@ typedef struct tg_run_info {
     tg_run_subject subject;
     tg_run_teacher_score teacher_score;
     tg_run_memory memory;
+    tg_run_plan plan;
     const char *start, *end; /* tg_clock_iso; end NULL while running */
     int exit_code;           /* meaningful once end is set */
     const char *failure;     /* reason, or NULL */
