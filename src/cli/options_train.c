@@ -1,6 +1,7 @@
 #include "cli/options_train.h"
 
 #include "base/number.h"
+#include "monitor/monitor.h"
 #include "os/clock.h"
 
 #include <math.h>
@@ -174,6 +175,11 @@ const tg_option tg_output_option_table[TG_OUTPUT_OPTION_COUNT] = {
           "stop after so many steps, the schedule as it is; 0: no limit"),
     TEXT("trace-steps", extra.trace_steps, NULL, "FIRST-LAST",
          "keep timelines of these steps, for Perfetto, in trace/ of the run directory", 0),
+    WHOLE("monitor-interval", train.output.monitor_interval_ms, "500", 0,
+          TG_MONITOR_INTERVAL_MOST_MS, "MS",
+          "sample each machine so often (100 to 60000), into system/ of the run directory; 0: off"),
+    WHOLE("monitor-budget", train.output.monitor_budget_mib, "64", 1, 1 << 20, "MIB",
+          "disk for the samples of a machine; where it is full, old ones are made fewer"),
 };
 
 const tg_option tg_distill_option_table[TG_DISTILL_OPTION_COUNT] = {
@@ -264,6 +270,17 @@ static tg_status resolve_trace(tg_train_settings *s)
     return TG_OK;
 }
 
+/* 0, or within the monitor's range. */
+static tg_status check_monitor(const tg_train_settings *s)
+{
+    const int64_t ms = s->train.output.monitor_interval_ms;
+    if (ms > 0 && ms < TG_MONITOR_INTERVAL_LEAST_MS)
+        return tg_fail(TG_ERROR_USAGE,
+                       "--monitor-interval %lld: from %d to %d milliseconds, or 0 for none",
+                       (long long)ms, TG_MONITOR_INTERVAL_LEAST_MS, TG_MONITOR_INTERVAL_MOST_MS);
+    return TG_OK;
+}
+
 tg_status tg_train_settings_resolve(tg_train_settings *settings, const char *command, int threads,
                                     tg_cpu_level cpu_cap)
 {
@@ -273,6 +290,7 @@ tg_status tg_train_settings_resolve(tg_train_settings *settings, const char *com
     TG_TRY(tg_data_choice_share(&train->data, &ignored));
     TG_TRY(resolve_crop(settings));
     TG_TRY(resolve_trace(settings));
+    TG_TRY(check_monitor(settings));
     TG_TRY(resolve_channels(&extra->mean, "mean", train->preprocess.mean,
                             &train->preprocess.has_mean));
     TG_TRY(resolve_channels(&extra->std, "std", train->preprocess.std, &train->preprocess.has_std));

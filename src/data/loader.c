@@ -8,6 +8,7 @@
 #include "data/quote.h"
 #include "data/slot.h"
 #include "os/clock.h"
+#include "os/thread_name.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -188,6 +189,7 @@ static void *run_worker(void *argument)
 {
     tg_loader *loader = argument;
     tg_photo_maker maker = {0};
+    tg_thread_name_set(TG_THREAD_LOADER);
     flush_subnormals();
     pthread_mutex_lock(&loader->mutex);
     const int index = loader->next_index++;

@@ -178,6 +178,7 @@ static tg_status take_up(tg_job *job)
 void tg_job_close(tg_job *job)
 {
     tg_ranks_close(&job->ranks);
+    tg_job_close_monitor(job);
     tg_job_close_trace(job);
     tg_job_close_phases(job);
     if (job->metrics_open)
@@ -297,6 +298,8 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
         status = watch->opened(watch->user);
     if (alike)
         status = tg_comm_follow(job.comm, "beginning the records", status);
+    if (status == TG_OK)
+        status = tg_job_open_monitor(&job);
     if (status == TG_OK) {
         tg_job_tell_subject(&job);
         status = tg_job_tell_memory(&job);

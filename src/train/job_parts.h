@@ -8,6 +8,7 @@
 #include "train/step_trace.h"
 #include "train/straggler.h"
 
+#include "monitor/monitor.h"
 #include "run/metrics.h"
 
 /* What ranks spend their steps on: the first one's record and rule. */
@@ -65,6 +66,7 @@ typedef struct tg_job {
     bool metrics_open;
     tg_step_trace *trace; /* NULL but for a job with steps to trace, until its file is written */
     int64_t trace_cpu_ns; /* of the thread that moves messages, when the traced step began */
+    tg_monitor *monitor;  /* NULL but on the first rank of each machine */
     tg_job_phases phases; /* zeroed but on the first of several ranks */
     tg_train_state state;
     bool saved; /* the state as it is now, with its score, is a checkpoint */
@@ -170,6 +172,10 @@ tg_status tg_job_open_trace(tg_job *job) TG_MUST_CHECK;
 void tg_job_begin_trace(tg_job *job);
 void tg_job_end_trace(tg_job *job, const tg_step_report *report);
 void tg_job_close_trace(tg_job *job);
+
+/* One for each machine (job_monitor.c); every rank calls open, which fails only with its peers. close: says what it cost. */
+tg_status tg_job_open_monitor(tg_job *job) TG_MUST_CHECK;
+void tg_job_close_monitor(tg_job *job);
 
 /* Trains from job->state to the end (loop.c). */
 tg_status tg_job_train(tg_job *job) TG_MUST_CHECK;

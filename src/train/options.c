@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/number.h"
+#include "monitor/monitor.h"
 #include "os/file.h"
 
 #include <limits.h>
@@ -38,7 +39,10 @@ tg_train_options tg_train_options_default(void)
                    .model_ema_decay = 0.9998,
                    .seed = 42},
         .distill = {.objective = {.kd = TG_KD_NONE, .alpha = 0.5, .temperature = 4}},
-        .output = {.checkpoint_hist = 1, .eval_interval = 1},
+        .output = {.checkpoint_hist = 1,
+                   .eval_interval = 1,
+                   .monitor_interval_ms = TG_MONITOR_INTERVAL_MS,
+                   .monitor_budget_mib = TG_MONITOR_BUDGET_MIB},
         .threads = 1,
         .cpu_cap = TG_CPU_LEVEL_COUNT,
     };

@@ -61,6 +61,7 @@ static void defaults_are_those_of_training(void **state)
     SAME(distill.objective.temperature), SAME(distill.objective.reduction);
     SAME(output.resume), SAME(output.checkpoint_hist), SAME(output.checkpoint_steps);
     SAME(output.eval_interval), SAME(output.max_steps), SAME(output.trace_last);
+    SAME(output.monitor_interval_ms), SAME(output.monitor_budget_mib);
     SAME(threads), SAME(cpu_cap);
     assert_memory_equal(got.train.output.output, "runs/train-2", 12);
     tg_options_done(&options);

@@ -2,6 +2,7 @@
 #include "comm/host/host_state.h"
 
 #include "os/clock.h"
+#include "os/thread_name.h"
 
 #include <sched.h>
 #include <string.h>
@@ -236,6 +237,7 @@ void *tg_host_run(void *user)
 {
     tg_host *h = user;
     int64_t now = tg_clock_ns();
+    tg_thread_name_set(TG_THREAD_COMM);
     progress p = {.looked_ns = now,
                   .moved_ns = now,
                   .heard_ns = now,

@@ -1,6 +1,7 @@
 #include "dev/cpu/stream.h"
 
 #include "base/checked.h"
+#include "os/thread_name.h"
 
 #include <assert.h>
 #include <fenv.h>
@@ -126,6 +127,8 @@ static tg_status start_team(int threads)
         stack = stack_bytes();
         if (omp_get_thread_num() == 0)
             started = omp_get_num_threads();
+        else
+            tg_thread_name_set(TG_THREAD_COMPUTE);
     }
     if (started < threads)
         return tg_fail(TG_ERROR_MACHINE,
