@@ -116,6 +116,25 @@ tg_status tg_diagnose_check_options(const tg_diagnose_options *options)
     return read_limits(options->limits, NULL, NULL);
 }
 
+/* What brings an input; "": nothing that a user could do. */
+static const char *how_to_get(unsigned input)
+{
+    switch (input) {
+    case TG_INPUT_EVALS:
+        return "; a validation split brings them";
+    case TG_INPUT_RANKS:
+        return "; a job of several ranks writes them";
+    case TG_INPUT_SYSTEM:
+        return "; --monitor-interval of the job takes them";
+    case TG_INPUT_DEVICES:
+        return "; there are none, or their library cannot be opened";
+    case TG_INPUT_OPERATIONS:
+        return "; a job writes them while it records";
+    default:
+        return "";
+    }
+}
+
 /* The first input that a rule needs and the run has not; 0: all are there. */
 static unsigned missing_input(const tg_rule *rule, const tg_history *history)
 {
@@ -132,8 +151,8 @@ static tg_status ask(const tg_rule *rule, const tg_history *history, tg_rule_res
     result->rule = rule;
     if (missing) {
         result->outcome = TG_RULE_LACKS;
-        snprintf(result->lacks, sizeof result->lacks, "%s",
-                 tg_history_input_name((tg_history_input)missing));
+        snprintf(result->lacks, sizeof result->lacks, "%s%s",
+                 tg_history_input_name((tg_history_input)missing), how_to_get(missing));
         return TG_OK;
     }
     const tg_status status = rule->check(history, result->limits, findings, &lack);

@@ -48,6 +48,13 @@ static void append_scaled(tg_text *out, double value, const char *unit)
     tg_text_append_format(out, "%.3g %sB%s", value, PREFIXES[i], unit + strlen("bytes"));
 }
 
+/* Shown as it is, behind the number. */
+static bool is_plain(const char *unit)
+{
+    return unit[0] && strncmp(unit, "bytes", 5) != 0 && strcmp(unit, "s") != 0 &&
+           strcmp(unit, "share") != 0 && strcmp(unit, "1/s") != 0;
+}
+
 static void append_value(tg_text *out, const tg_evidence *e)
 {
     if (strncmp(e->unit, "bytes", 5) == 0)
@@ -58,10 +65,11 @@ static void append_value(tg_text *out, const tg_evidence *e)
         tg_text_append_format(out, "%.0f %%", 100 * e->value);
     else if (strcmp(e->unit, "1/s") == 0)
         tg_text_append_format(out, "%.*f a second", e->value < 10 ? 1 : 0, e->value);
-    else if (fabs(e->value) >= 1000 && fabs(e->value) < 1e9)
-        tg_text_append_format(out, "%.0f %s", e->value, e->unit);
     else
-        tg_text_append_format(out, "%.3g %s", e->value, e->unit);
+        tg_text_append_format(out, fabs(e->value) >= 1000 && fabs(e->value) < 1e9 ? "%.0f" : "%.3g",
+                              e->value);
+    if (is_plain(e->unit))
+        tg_text_append_format(out, " %s", e->unit);
 }
 
 static void append_evidence(tg_text *out, const tg_finding *f)
@@ -149,6 +157,12 @@ static void append_place(tg_text *out, const tg_finding *f)
     tg_text_done(&words);
 }
 
+/* Said for the record: what it is needs no setting, and nothing is to be gained by one. */
+static bool is_remark(const tg_finding *f)
+{
+    return f->severity == TG_SEVERITY_NOTE && !f->option[0] && !f->advice[0];
+}
+
 static void append_finding(tg_text *out, size_t number, const tg_finding *f)
 {
     tg_text_append_format(out, "\n%zu. %s (%s)\n  ", number, f->rule,
@@ -167,7 +181,7 @@ static void append_head(tg_text *out, const tg_diagnosis *d, const tg_history *h
     size_t count = 0;
     const tg_use_steps use = tg_use_of_steps(history);
     for (size_t i = 0; i < d->findings.count; i++)
-        count += !d->findings.each[i].explained_by;
+        count += !d->findings.each[i].explained_by && !is_remark(&d->findings.each[i]);
     tg_text_append_visible(out, history->path ? history->path : "", "");
     tg_text_append_format(
         out, ": %lld steps",
@@ -175,12 +189,25 @@ static void append_head(tg_text *out, const tg_diagnosis *d, const tg_history *h
     if (use.steps) {
         tg_text_append_string(out, ", ");
         append_seconds(out, use.step_s);
-        tg_text_append_format(out, " each, %.3g images/s", use.images / use.step_s);
+        const double rate = use.images / use.step_s;
+        tg_text_append_format(out, rate < 1000 ? " each, %.3g images/s" : " each, %.0f images/s",
+                              rate);
     }
     if (count)
         tg_text_append_format(out, "; %zu finding%s, worst first\n", count, count == 1 ? "" : "s");
     else
         tg_text_append_string(out, "; nothing found\n");
+}
+
+/* A paragraph of a list whose heading comes before the first. */
+static void append_item(tg_text *out, bool first, const char *heading, tg_text *words)
+{
+    if (first)
+        tg_text_append_format(out, "\n%s\n", heading);
+    tg_text_append_string(out, "  ");
+    append_words(out, tg_text_string(words), 4);
+    tg_text_append_char(out, '\n');
+    tg_text_done(words);
 }
 
 static void append_explained(tg_text *out, const tg_findings *findings)
@@ -191,14 +218,33 @@ static void append_explained(tg_text *out, const tg_findings *findings)
         tg_text words = {0};
         if (!f->explained_by)
             continue;
-        tg_text_append_string(out, any ? "" : "\nExplained by these\n");
-        any = true;
         tg_text_append_format(&words, "%s, by %s: %s", f->rule, f->explained_by, f->title);
-        tg_text_append_string(out, "  ");
-        append_words(out, tg_text_string(&words), 4);
-        tg_text_append_char(out, '\n');
-        tg_text_done(&words);
+        append_item(out, !any, "Explained by these", &words);
+        any = true;
     }
+}
+
+static void append_remarks(tg_text *out, const tg_findings *findings)
+{
+    bool any = false;
+    for (size_t i = 0; i < findings->count; i++) {
+        tg_text words = {0};
+        if (!is_remark(&findings->each[i]) || findings->each[i].explained_by)
+            continue;
+        tg_text_append_string(&words, findings->each[i].title);
+        append_item(out, !any, "For the record", &words);
+        any = true;
+    }
+}
+
+/* Whether a result before `i` lacked the same, and named this one with it. */
+static bool is_told(const tg_diagnosis *d, size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (d->results[j].outcome == TG_RULE_LACKS &&
+            strcmp(d->results[j].lacks, d->results[i].lacks) == 0)
+            return true;
+    return false;
 }
 
 static void append_lacks(tg_text *out, const tg_diagnosis *d)
@@ -207,23 +253,15 @@ static void append_lacks(tg_text *out, const tg_diagnosis *d)
     for (size_t i = 0; i < d->result_count; i++) {
         const tg_rule_result *r = &d->results[i];
         tg_text words = {0};
-        bool told = r->outcome != TG_RULE_LACKS;
-        for (size_t j = 0; j < i && !told; j++)
-            told = d->results[j].outcome == TG_RULE_LACKS &&
-                   strcmp(d->results[j].lacks, r->lacks) == 0;
-        if (told)
+        if (r->outcome != TG_RULE_LACKS || is_told(d, i))
             continue;
-        tg_text_append_string(out, any ? "" : "\nNot looked for, because it is not there\n");
-        any = true;
         tg_text_append_format(&words, "%s: ", r->lacks);
         for (size_t j = i; j < d->result_count; j++)
             if (d->results[j].outcome == TG_RULE_LACKS &&
                 strcmp(d->results[j].lacks, r->lacks) == 0)
                 tg_text_append_format(&words, "%s%s", j > i ? ", " : "", d->results[j].rule->name);
-        tg_text_append_string(out, "  ");
-        append_words(out, tg_text_string(&words), 4);
-        tg_text_append_char(out, '\n');
-        tg_text_done(&words);
+        append_item(out, !any, "Not looked for, because it is not there", &words);
+        any = true;
     }
 }
 
@@ -245,10 +283,12 @@ static void append_quiet(tg_text *out, const tg_diagnosis *d)
 void tg_diagnosis_print_text(const tg_diagnosis *diagnosis, const tg_history *history, tg_text *out)
 {
     append_head(out, diagnosis, history);
+    size_t number = 0;
     for (size_t i = 0; i < diagnosis->findings.count; i++)
-        if (!diagnosis->findings.each[i].explained_by)
-            append_finding(out, i + 1, &diagnosis->findings.each[i]);
+        if (!diagnosis->findings.each[i].explained_by && !is_remark(&diagnosis->findings.each[i]))
+            append_finding(out, ++number, &diagnosis->findings.each[i]);
     append_explained(out, &diagnosis->findings);
+    append_remarks(out, &diagnosis->findings);
     append_lacks(out, diagnosis);
     append_quiet(out, diagnosis);
 }

@@ -10,8 +10,8 @@
 #define READY                                                                                      \
     0.05 /* share of the step spent on waiting for photos up to which batches were ready */
 
-static const char *const MEASURED[] = {"LoaderOversubscription", "CpuQuota", "NoisyNeighbour",
-                                       NULL};
+static const char *const MEASURED[] = {"LoaderOversubscription", "LoaderStarvation",
+                                       "CgroupThrottling", "OtherJobs", NULL};
 
 enum { CPU, DEVICE, COMPUTE, SHARE };
 

@@ -1,4 +1,4 @@
-/* MaxInitializationTime, of the withdrawn tool. */
+/* MaxInitializationTime and OverallFrameworkMetrics, of the withdrawn tool. */
 #include "diagnose/rules.h"
 #include "diagnose/use.h"
 
@@ -62,4 +62,47 @@ const tg_rule tg_rule_max_initialization_time = {
     .limits = INITIALIZATION_LIMITS,
     .limit_count = sizeof INITIALIZATION_LIMITS / sizeof *INITIALIZATION_LIMITS,
     .check = check_initialization,
+};
+
+enum { PART_COUNT = 7 };
+static const char *const PART_NAMES[PART_COUNT] = {
+    "waiting for photos",      "teacher",   "forward", "backward",
+    "waiting for other ranks", "optimizer", "the rest"};
+
+static tg_status check_framework(const tg_history *history, const double *limits, tg_findings *out,
+                                 const char **lack)
+{
+    const tg_use_steps use = tg_use_of_steps(history);
+    (void)limits;
+    if (!use.steps) {
+        *lack = "more steps (20 at least)";
+        return TG_END;
+    }
+    tg_finding *f = tg_findings_add(out, "OverallFrameworkMetrics", TG_SEVERITY_NOTE);
+    if (!f)
+        return TG_ERROR_MACHINE;
+    const double parts[PART_COUNT] = {use.data_s,     use.teacher_s,  use.forward_s,
+                                      use.backward_s, use.exchange_s, use.optimizer_s,
+                                      use.other_s};
+    TG_FINDING_SAY(f->title,
+                   "Of a step, photos are waited for %.0f %%, teacher %.0f, forward %.0f, backward "
+                   "%.0f, other ranks %.0f, optimizer %.0f, rest %.0f",
+                   100 * parts[0] / use.step_s, 100 * parts[1] / use.step_s,
+                   100 * parts[2] / use.step_s, 100 * parts[3] / use.step_s,
+                   100 * parts[4] / use.step_s, 100 * parts[5] / use.step_s,
+                   100 * parts[6] / use.step_s);
+    TG_FINDING_SAY(f->cause, "means over steps %lld to %lld", (long long)use.first_step,
+                   (long long)use.last_step);
+    f->first_step = use.first_step;
+    f->last_step = use.last_step;
+    for (size_t p = 0; p < PART_COUNT; p++)
+        tg_finding_add_evidence(f, PART_NAMES[p], parts[p], "s");
+    return TG_OK;
+}
+
+const tg_rule tg_rule_overall_framework_metrics = {
+    .name = "OverallFrameworkMetrics",
+    .asks = "what a step's time goes to (always said)",
+    .needs = TG_INPUT_STEPS,
+    .check = check_framework,
 };

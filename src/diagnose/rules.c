@@ -2,14 +2,35 @@
 
 #include <strings.h>
 
+/* clang-format off */
 static const tg_rule *const RULES[] = {
-    /* clang-format off: one a line */
     /* loaders and cores */
-    &tg_rule_cpu_bottleneck, &tg_rule_dataloader,
+    &tg_rule_cpu_bottleneck,
+    &tg_rule_dataloader,
+    &tg_rule_io_bottleneck,
+    /* how much of the machine is used */
+    &tg_rule_low_gpu_utilization,
+    &tg_rule_low_utilization,
+    &tg_rule_batch_size,
+    &tg_rule_load_balancing,
     /* over time */
+    &tg_rule_gpu_memory_increase,
+    &tg_rule_memory_increase,
     &tg_rule_max_initialization_time,
-    /* clang-format on */
+    &tg_rule_step_outlier,
+    /* whether it learns */
+    &tg_rule_loss_not_decreasing,
+    &tg_rule_exploding_tensor,
+    &tg_rule_vanishing_gradient,
+    &tg_rule_overfit,
+    &tg_rule_overtraining,
+    &tg_rule_stalled_training,
+    &tg_rule_class_imbalance,
+    /* always said */
+    &tg_rule_overall_framework_metrics,
+    &tg_rule_overall_system_usage,
 };
+/* clang-format on */
 
 const tg_rule *const *tg_rules(size_t *out_count)
 {

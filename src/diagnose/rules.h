@@ -5,8 +5,25 @@
 #include "diagnose/rule.h"
 
 /* The withdrawn tool's, by its names. */
-extern const tg_rule tg_rule_cpu_bottleneck;          /* old_loader.c */
-extern const tg_rule tg_rule_dataloader;              /* old_loader.c */
-extern const tg_rule tg_rule_max_initialization_time; /* old_steps.c */
+extern const tg_rule tg_rule_cpu_bottleneck;            /* old_loader.c */
+extern const tg_rule tg_rule_dataloader;                /* old_loader.c */
+extern const tg_rule tg_rule_io_bottleneck;             /* old_disk.c */
+extern const tg_rule tg_rule_low_gpu_utilization;       /* old_use.c */
+extern const tg_rule tg_rule_low_utilization;           /* old_use.c */
+extern const tg_rule tg_rule_batch_size;                /* old_use.c */
+extern const tg_rule tg_rule_overall_system_usage;      /* old_use.c */
+extern const tg_rule tg_rule_load_balancing;            /* old_ranks.c */
+extern const tg_rule tg_rule_gpu_memory_increase;       /* old_memory.c */
+extern const tg_rule tg_rule_memory_increase;           /* old_memory.c */
+extern const tg_rule tg_rule_max_initialization_time;   /* old_steps.c */
+extern const tg_rule tg_rule_step_outlier;              /* old_outliers.c */
+extern const tg_rule tg_rule_overall_framework_metrics; /* old_steps.c */
+extern const tg_rule tg_rule_loss_not_decreasing;       /* learning.c */
+extern const tg_rule tg_rule_exploding_tensor;          /* learning.c */
+extern const tg_rule tg_rule_vanishing_gradient;        /* learning.c */
+extern const tg_rule tg_rule_overfit;                   /* validation.c */
+extern const tg_rule tg_rule_overtraining;              /* validation.c */
+extern const tg_rule tg_rule_stalled_training;          /* validation.c */
+extern const tg_rule tg_rule_class_imbalance;           /* validation.c */
 
 #endif

@@ -139,6 +139,14 @@ static void put_subject(tg_json_writer *w, const tg_run_subject *subject)
     tg_json_put_uint(w, "train_images", subject->train_images);
     tg_json_put_uint(w, "val_images", subject->val_images);
     tg_json_put_uint(w, "classes", subject->classes);
+    if (subject->class_most) {
+        tg_json_begin_object(w, "class_images");
+        tg_json_put_uint(w, "least", subject->class_least);
+        tg_json_put_uint(w, "most", subject->class_most);
+        tg_json_end_object(w);
+    } else {
+        tg_json_put_null(w, "class_images");
+    }
     tg_json_end_object(w);
     tg_json_begin_object(w, "preprocess");
     put_view(w, "student", &subject->student);

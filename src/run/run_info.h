@@ -54,6 +54,8 @@ typedef struct tg_run_view {
 typedef struct tg_run_subject {
     uint64_t train_images, val_images; /* train_images 0: not known yet */
     size_t classes;
+    uint64_t class_least,
+        class_most; /* training photos of the smallest class and of the largest; 0: not known */
     tg_run_view student; /* in training and in its model folder */
     tg_run_view stored;  /* what its start weights came with, options aside */
     tg_run_view teacher;

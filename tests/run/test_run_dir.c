@@ -156,8 +156,12 @@ static void run_json_tells_what_is_trained_on_what(void **state)
     assert_int_equal(tg_json_node_kind(&child), TG_JSON_NULL);
     tg_json_done(&json);
     const tg_run_view student = {224, 224, 0.9, {0.5, 0.4, 0.3}, {1, 1, 1}, "bicubic", "center"};
-    info.subject =
-        (tg_run_subject){.train_images = 400, .val_images = 80, .classes = 5, .student = student};
+    info.subject = (tg_run_subject){.train_images = 400,
+                                    .val_images = 80,
+                                    .classes = 5,
+                                    .student = student,
+                                    .class_least = 71,
+                                    .class_most = 99};
     info.teacher_score = (tg_run_teacher_score){21.25, 100, 1.5, 80};
     assert_ok(tg_run_info_write(&dir, &info));
     assert_ok(tg_json_read(path_of("subject/run.json"), &json));
@@ -165,6 +169,9 @@ static void run_json_tells_what_is_trained_on_what(void **state)
     assert_ok(tg_json_get_object(&root, "data", TG_REQUIRED, &child, NULL));
     assert_ok(tg_json_get_int(&child, "train_images", TG_REQUIRED, &images));
     assert_int_equal(images, 400);
+    assert_ok(tg_json_get_object(&child, "class_images", TG_REQUIRED, &view, NULL));
+    assert_ok(tg_json_get_int(&view, "most", TG_REQUIRED, &images));
+    assert_int_equal(images, 99);
     assert_ok(tg_json_get_object(&root, "preprocess", TG_REQUIRED, &child, NULL));
     assert_ok(tg_json_get_object(&child, "student", TG_REQUIRED, &view, NULL));
     assert_ok(tg_json_get_doubles(&view, "mean", TG_REQUIRED, 3, mean));
