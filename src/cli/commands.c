@@ -3,7 +3,7 @@
 #include <string.h>
 
 static const tg_command *const COMMANDS[] = {
-    /* clang-format off: one a line */
+    /* clang-format off */ /* one a line */
     &tg_command_train,
     &tg_command_distill,
     &tg_command_eval,
@@ -22,6 +22,7 @@ static const tg_command *const COMMANDS[] = {
     &tg_command_bench_comm,
     &tg_command_diagnose,
     &tg_command_watch,
+    &tg_command_metrics,
     &tg_command_completion,
     &tg_command_man,
     /* clang-format on */

@@ -22,6 +22,7 @@ extern const tg_command tg_command_bench_loader;
 extern const tg_command tg_command_bench_comm;
 extern const tg_command tg_command_diagnose;
 extern const tg_command tg_command_watch;
+extern const tg_command tg_command_metrics;
 extern const tg_command tg_command_completion;
 extern const tg_command tg_command_man;
 

@@ -180,6 +180,10 @@ const tg_option tg_output_option_table[TG_OUTPUT_OPTION_COUNT] = {
           "sample each machine so often (100 to 60000), into system/ of the run directory; 0: off"),
     WHOLE("monitor-budget", train.output.monitor_budget_mib, "64", 1, 1 << 20, "MIB",
           "disk for the samples of a machine; where it is full, old ones are made fewer"),
+    SWITCH("tensorboard", extra.tensorboard,
+           "write TensorBoard's event files to OUTPUT/tensorboard"),
+    TEXT("prometheus", extra.prometheus, NULL, "FILE",
+         "keep the job's state in this file, in Prometheus' text format", TG_OPTION_FILE),
 };
 
 const tg_option tg_distill_option_table[TG_DISTILL_OPTION_COUNT] = {

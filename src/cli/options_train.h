@@ -27,6 +27,8 @@ typedef struct tg_train_extra {
     int kd_loss;        /* tg_kd_loss - 1 */
     const char *experiment;
     const char *trace_steps; /* "3-5" */
+    bool tensorboard;
+    const char *prometheus; /* a file, or NULL */
 } tg_train_extra;
 
 typedef struct tg_train_settings {
@@ -41,7 +43,7 @@ enum {
     TG_START_OPTION_COUNT = 6,
     TG_RECIPE_OPTION_COUNT = 21,
     TG_AUGMENT_OPTION_COUNT = 13,
-    TG_OUTPUT_OPTION_COUNT = 9,
+    TG_OUTPUT_OPTION_COUNT = 11,
     TG_DISTILL_OPTION_COUNT = 5,
 };
 extern const tg_option tg_loader_option_table[TG_LOADER_OPTION_COUNT];

@@ -29,6 +29,7 @@ static void note_plan(tg_train_session *s, const tg_train_progress *p)
 static void show_step(void *user, const tg_train_progress *p, const tg_step_record *record)
 {
     note_plan(user, p);
+    tg_train_session_show(user, record->step);
     char what[64];
     tg_text note = {0};
     snprintf(what, sizeof what, "epoch %lld/%lld", (long long)p->epoch + 1, (long long)p->epochs);
@@ -45,7 +46,7 @@ static void show_step(void *user, const tg_train_progress *p, const tg_step_reco
 
 static void show_evaluating(void *user, uint64_t done, uint64_t total)
 {
-    (void)user;
+    tg_train_session_show(user, 0);
     tg_console_progress("evaluating", done, total, "");
 }
 
@@ -213,6 +214,7 @@ static const tg_command_note FILES[] = {
     {"OUTPUT/metrics.jsonl", "A line for each step and each evaluation"},
     {"OUTPUT/ranks.jsonl", "With several ranks: what each spent each step on"},
     {"OUTPUT/trace/rank-N.json.gz", "Timelines of --trace-steps, which Perfetto opens"},
+    {"OUTPUT/tensorboard/", "Event files of --tensorboard"},
     {"OUTPUT/log/rank-N.log", "The log of each rank; of one alone, rank-0.log"},
     {"OUTPUT/checkpoints/",
      "step-N, and the links last and best: what a stopped run needs to go on"},

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "cli/console.h"
+#include "cli/options_train.h"
 #include "cli/resume_check.h"
 #include "cli/signal.h"
 #include "kern/level.h"
@@ -100,6 +101,30 @@ void tg_train_session_keep_memory(void *user, const tg_memory_report *report)
                                      .peak_rss_bytes = report->peak_rss_bytes};
     if (s->info.start && tg_run_info_write(&s->dir, &s->info) != TG_OK)
         tg_log_warning("run.json was not completed: %s", tg_error_message());
+}
+
+void tg_train_session_show(tg_train_session *s, int64_t step)
+{
+    const tg_train_settings *settings = s->invocation->settings;
+    const double now = tg_clock_unix(tg_clock_ns());
+    if (!s->showing && step > 0) {
+        s->showing = true;
+        s->events = settings->extra.tensorboard ? tg_run_dir_path(&s->dir, "tensorboard") : NULL;
+        tg_dashboards_open(s->dir.path, s->events, settings->extra.prometheus, step, now,
+                           &s->dashboards);
+    }
+    if (s->showing)
+        tg_dashboards_look(&s->dashboards, now, false);
+}
+
+/* How it ended is shown, too. */
+static void end_showing(tg_train_session *s)
+{
+    if (!s->showing)
+        return;
+    tg_dashboards_look(&s->dashboards, tg_clock_unix(tg_clock_ns()), true);
+    tg_dashboards_close(&s->dashboards);
+    free(s->events);
 }
 
 static bool has(const char *folder, const char *name)
@@ -240,6 +265,7 @@ void tg_train_session_close(tg_train_session *s, tg_status status)
     give_reason(s, status, reason);
     if (s->opened && s->info.start)
         write_end(s, status, reason);
+    end_showing(s);
     if (s->opened && s->logging && s->rank > 0 && status < 0)
         leave_word(s, status, reason);
     tg_console_attach(NULL);

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/rank_cores.h"
 #include "os/clock.h"
+#include "report/dashboards.h"
 #include "run/run_dir.h"
 #include "run/run_info.h"
 #include "run/run_log.h"
@@ -34,6 +35,9 @@ typedef struct tg_train_session {
     bool opened, logging;
     bool begun; /* the records in the folder are this run's, as ranks other than the first know */
     int rank;
+    tg_dashboards dashboards;
+    bool showing; /* the dashboards are open */
+    char *events; /* folder of TensorBoard's files */
 } tg_train_session;
 
 /* The first rank opens the run's directory `path`, then the others join; all call it. */
@@ -53,6 +57,8 @@ void tg_train_session_keep_subject(void *user, const tg_run_subject *subject);
 void tg_train_session_keep_teacher(tg_train_session *session, const tg_evaluation *evaluation);
 /* memory: run.json as it is known from here on; that it could not be written is a warning. */
 void tg_train_session_keep_memory(void *user, const tg_memory_report *report);
+/* step and evaluating, on the first rank: dashboards, from the first step of this process on (0: none new). */
+void tg_train_session_show(tg_train_session *session, int64_t step);
 /* present: TG_ERROR_MACHINE when the folder is no longer this run's. */
 tg_status tg_train_session_present(void *user) TG_MUST_CHECK;
 

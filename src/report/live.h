@@ -59,7 +59,6 @@ typedef struct tg_live_visit {
     void *user;
     void (*step)(void *user, const tg_step_record *step);
     void (*eval)(void *user, const tg_eval_record *eval);
-    void (*sample)(void *user, const char *host, size_t cores, const tg_system_sample *sample);
 } tg_live_visit;
 
 typedef struct tg_live_host {

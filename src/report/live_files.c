@@ -14,11 +14,6 @@ enum { MOST_HOSTS = 4096, MAX_DOCUMENT = 16 << 20 };
 /* A sample shown is the mean of so long. */
 #define SAMPLE_S 2.0
 
-typedef struct host_lines {
-    tg_live *live;
-    tg_live_host *host;
-} host_lines;
-
 /* The mean of neighbours in one window, of one head; the sample's arrays are taken. */
 static void keep_sample(tg_live_host *host, tg_system_sample *sample)
 {
@@ -35,9 +30,7 @@ static void keep_sample(tg_live_host *host, tg_system_sample *sample)
 
 static tg_status system_line(void *user, const char *line, size_t length)
 {
-    const host_lines *lines = user;
-    tg_live_host *host = lines->host;
-    const tg_live_visit *visit = &lines->live->visit;
+    tg_live_host *host = user;
     tg_system_sample sample = {0};
     tg_system_line_kind kind;
     const size_t cores = host->head.cores, devices = host->head.devices;
@@ -50,8 +43,6 @@ static tg_status system_line(void *user, const char *line, size_t length)
         tg_system_sample_done(&sample);
         return TG_OK;
     }
-    if (visit->sample)
-        visit->sample(visit->user, host->head.host, host->head.cores, &sample);
     keep_sample(host, &sample);
     return TG_OK;
 }
@@ -72,20 +63,19 @@ static tg_status add_host(tg_live *live, const char *folder, const char *name)
     live->hosts = hosts;
     tg_live_host *host = &hosts[live->host_count];
     *host = (tg_live_host){0};
-    TG_TRY(tg_tail_open(folder, name, live->visit.sample ? 0 : SYSTEM_BYTES, &host->tail));
+    TG_TRY(tg_tail_open(folder, name, SYSTEM_BYTES, &host->tail));
     live->host_count++;
     return TG_OK;
 }
 
 /* A file whose end alone is read lacks its head, which is the first line. */
-static tg_status read_head(tg_live *live, tg_live_host *host)
+static tg_status read_head(tg_live_host *host)
 {
     char *line = NULL;
     size_t capacity = 0;
     FILE *file = fopen(host->tail.path, "re");
     const ssize_t n = file ? getline(&line, &capacity, file) : 0;
-    host_lines lines = {.live = live, .host = host};
-    tg_status status = n > 0 ? system_line(&lines, line, (size_t)n) : TG_OK;
+    tg_status status = n > 0 ? system_line(host, line, (size_t)n) : TG_OK;
     free(line);
     if (file)
         fclose(file);
@@ -124,11 +114,10 @@ tg_status tg_live_look_at_hosts(tg_live *live, bool *io_news)
     TG_TRY(find_hosts(live));
     for (size_t i = 0; i < live->host_count; i++) {
         tg_live_host *host = &live->hosts[i];
-        host_lines lines = {.live = live, .host = host};
         bool news;
         if (!host->head.column_count)
-            TG_TRY(read_head(live, host));
-        TG_TRY(tg_tail_read(&host->tail, system_line, &lines, &news));
+            TG_TRY(read_head(host));
+        TG_TRY(tg_tail_read(&host->tail, system_line, host, &news));
         *io_news = *io_news || news;
     }
     return TG_OK;
