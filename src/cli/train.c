@@ -8,6 +8,7 @@
 #include "cli/same_options.h"
 #include "cli/signal.h"
 #include "cli/train_session.h"
+#include "os/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,7 +138,10 @@ static tg_status run_resolved(const tg_invocation *invocation, const tg_train_op
                               const tg_rank_cores *cores)
 {
     const char *path = options->output.output;
-    tg_train_session s = {.invocation = invocation, .options = options, .cores = cores};
+    tg_train_session s = {.invocation = invocation,
+                          .options = options,
+                          .cores = cores,
+                          .wall = {.begun_ns = tg_process_begun_ns()}};
     tg_train_result result;
     const bool first = options->comm->rank == 0;
     const tg_train_watch watch = {.user = &s,
@@ -150,7 +154,8 @@ static tg_status run_resolved(const tg_invocation *invocation, const tg_train_op
                                   .evaluating = first ? show_evaluating : NULL,
                                   .present = first ? tg_train_session_present : NULL,
                                   .stopping = adopt_stop,
-                                  .stop = stop_wanted};
+                                  .stop = stop_wanted,
+                                  .wall = first ? &s.wall : NULL};
     TG_TRY(tg_comm_agree(options->comm, "data", check_data(&options->data, path)));
     tg_status status = tg_train_session_open(&s, path);
     if (status == TG_OK)

@@ -268,6 +268,7 @@ void tg_train_session_close(tg_train_session *s, tg_status status)
     end_showing(s);
     if (s->opened && s->logging && s->rank > 0 && status < 0)
         leave_word(s, status, reason);
+    tg_wall_close(&s->wall);
     tg_console_attach(NULL);
     if (s->logging)
         tg_run_log_close(&s->log);

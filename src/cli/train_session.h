@@ -32,6 +32,7 @@ typedef struct tg_train_session {
     tg_run_pair libraries[1], kernels[4];
     tg_run_memory_row memory[TG_MEMORY_ROWS];
     char start[TG_CLOCK_ISO_BYTES], library[TG_DEV_LIBRARY_BYTES];
+    tg_wall wall; /* of the first rank; the job opens it */
     bool opened, logging;
     bool begun; /* the records in the folder are this run's, as ranks other than the first know */
     int rank;

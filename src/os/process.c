@@ -1,10 +1,12 @@
 #include "os/process.h"
 
 #include "base/hash.h"
+#include "os/clock.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { STAT_BYTES = 1024 };
@@ -55,6 +57,21 @@ tg_process tg_process_self(void)
     if (!read_stat(self.pid, &state, &self.begun))
         self.machine = 0;
     return self;
+}
+
+int64_t tg_process_begun_ns(void)
+{
+    const int64_t now = tg_clock_ns();
+    const long hz = sysconf(_SC_CLK_TCK);
+    struct timespec boot; /* the clock of the start time: it goes on while the machine sleeps */
+    char state;
+    uint64_t ticks;
+    if (hz <= 0 || clock_gettime(CLOCK_BOOTTIME, &boot) != 0 ||
+        !read_stat(getpid(), &state, &ticks))
+        return now;
+    const double begun = (double)ticks / (double)hz;
+    const double age = (double)boot.tv_sec + 1e-9 * (double)boot.tv_nsec - begun;
+    return age > 0 ? now - (int64_t)(age * 1e9) : now;
 }
 
 bool tg_process_alive(const tg_process *self, const tg_process *process)

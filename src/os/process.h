@@ -15,6 +15,10 @@ typedef struct tg_process {
 
 tg_process tg_process_self(void);
 
+/* When the kernel started this process, as tg_clock_ns counts, to a tick (10 ms) early; starting another program
+ * (execve) does not change it. Now, where there is no /proc. */
+int64_t tg_process_begun_ns(void);
+
 /* False when `process` is surely gone: it lived on this machine, as `self` does, and no longer runs
  * (a dead one that nobody has waited for counts as gone). True also when that cannot be told. */
 bool tg_process_alive(const tg_process *self, const tg_process *process);

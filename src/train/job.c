@@ -106,8 +106,11 @@ static tg_status open_records(tg_job *job)
     if (!path)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
     bool resumed = job->state.updates > 0;
-    tg_status status =
-        tg_metrics_open(path, resumed, job->state.updates, job->state.epoch, &job->metrics);
+    tg_status status = tg_wall_open(job->watch->wall, job->run_path, job->options->output.resume,
+                                    job->state.updates); /* before records are dropped */
+    if (status == TG_OK)
+        status =
+            tg_metrics_open(path, resumed, job->state.updates, job->state.epoch, &job->metrics);
     free(path);
     job->metrics_open = status == TG_OK;
     return status < 0 ? status : tg_job_open_phases(job, resumed);
@@ -267,7 +270,9 @@ static tg_status score_teacher(tg_job *job)
 {
     if (!teacher_can_be_scored(job))
         return TG_OK;
+    const int64_t begin = tg_wall_span(job->watch->wall, TG_SPAN_START, 0);
     TG_TRY(tg_job_evaluate_teacher(job, &job->teacher_score));
+    tg_wall_span(job->watch->wall, TG_SPAN_EVALUATION, begin);
     if (job->teacher_score.not_finite)
         return tg_fail(TG_ERROR_INPUT,
                        "teacher %s: its answers to %llu of %llu photos are not finite, though its "

@@ -51,7 +51,7 @@ static tg_status find_removed(tg_job *job, bool *out)
 
 /* A checkpoint that cannot be written costs nothing but itself: training goes on. Every rank calls it, and for
  * all it comes out alike. */
-static tg_status save(tg_job *job, double score, bool best, bool must)
+static tg_status save_state(tg_job *job, double score, bool best, bool must)
 {
     const tg_checkpoint_options options = {job->checkpoint_folder,
                                            job->options->output.checkpoint_hist};
@@ -76,6 +76,14 @@ static tg_status save(tg_job *job, double score, bool best, bool must)
     tg_log_warning("checkpoint after %lld updates was not saved: %s (older ones are untouched)",
                    (long long)job->state.updates, tg_error_message());
     return TG_OK;
+}
+
+static tg_status save(tg_job *job, double score, bool best, bool must)
+{
+    const int64_t begin = tg_clock_ns();
+    tg_status status = save_state(job, score, best, must);
+    tg_wall_span(job->watch->wall, TG_SPAN_CHECKPOINT, begin);
+    return status;
 }
 
 static const float *exported_params(const tg_job *job)
@@ -170,18 +178,23 @@ static tg_status end_window(tg_job *job, window *w)
         tg_log_warning("update %lld was skipped: the loss or its gradient is not finite",
                        (long long)job->state.updates);
     int64_t now = tg_clock_ns();
+    tg_wall_step(job->watch->wall, job->state.updates, now);
     tg_step_record record = make_record(job, w, &report, lr, now);
     if (tg_job_is_first(job) && tg_metrics_write_step(&job->metrics, &record) != TG_OK)
         tg_log_warning("a step record was lost: %s", tg_error_message());
     tg_job_note_phases(job, &record, report.own_images);
     show_step(job, w, &record);
-    if (!job->memory_known)
+    if (!job->memory_known) {
         TG_TRY(tg_job_tell_peak(job));
+        now = tg_wall_span(job->watch->wall, TG_SPAN_START, now);
+    }
     job->train_seconds += record.t_step;
     int64_t every = job->options->output.checkpoint_steps;
-    if (every > 0 && job->state.updates % every == 0)
+    if (every > 0 && job->state.updates % every == 0) {
         TG_TRY(save(job, NAN, false, false));
-    *w = (window){.step = w->step, .rate = w->rate, .begin_ns = tg_clock_ns()};
+        now = tg_clock_ns();
+    }
+    *w = (window){.step = w->step, .rate = w->rate, .begin_ns = now};
     return TG_OK;
 }
 
@@ -248,6 +261,7 @@ static tg_status run_epoch(tg_job *job)
 static tg_status evaluate_epoch(tg_job *job, tg_evaluation *out)
 {
     tg_evaluation e;
+    const int64_t begin = tg_clock_ns();
     TG_TRY(tg_job_gather_model(job));
     TG_TRY(tg_job_evaluate(job, exported_params(job), &e));
     if (job->average) {
@@ -270,6 +284,7 @@ static tg_status evaluate_epoch(tg_job *job, tg_evaluation *out)
                        (unsigned long long)e.not_finite, (unsigned long long)e.images);
     job->last = e;
     *out = e;
+    tg_wall_span(job->watch->wall, TG_SPAN_EVALUATION, begin);
     return TG_OK;
 }
 
@@ -311,8 +326,11 @@ static tg_status finish_epoch(tg_job *job, bool last, bool *out_scored)
     TG_TRY(find_removed(job, &removed));
     if (removed)
         return save(job, score, false, true);
-    if (tg_state_is_better(score, job->state.best_score))
+    if (tg_state_is_better(score, job->state.best_score)) {
+        const int64_t begin = tg_clock_ns();
         TG_TRY(keep_best(job, &e, last, &best));
+        tg_wall_span(job->watch->wall, TG_SPAN_CHECKPOINT, begin);
+    }
     return save(job, score, best, last);
 }
 
@@ -377,6 +395,7 @@ static tg_status finish_unscored(tg_job *job)
 tg_status tg_job_train(tg_job *job)
 {
     bool complete = true, scored;
+    tg_wall_span(job->watch->wall, TG_SPAN_START, 0);
     while (job->state.epoch < job->options->recipe.epochs && complete &&
            (!enough(job) || job->owes_evaluation)) {
         tg_status status = run_epoch(job);

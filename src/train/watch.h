@@ -10,6 +10,7 @@
 #include "run/run_info.h"
 #include "train/evaluate.h"
 #include "train/memory.h"
+#include "train/wall.h"
 
 typedef struct tg_train_progress {
     int64_t epoch, epochs;         /* under way (from 0), planned */
@@ -37,6 +38,7 @@ typedef struct tg_train_watch {
     tg_status (*present)(void *user); /* before a save: tg_run_dir_check of the run's folder */
     void (*stopping)(void *user, int stop); /* a rank, maybe another one, wants to stop: its wish */
     int (*stop)(void *user);                /* nonzero: save and leave (TG_ERROR_STOPPED) */
+    tg_wall *wall; /* opened by the job, closed by whoever started it; NULL: none is kept */
 } tg_train_watch;
 
 #endif
