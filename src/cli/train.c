@@ -218,6 +218,7 @@ static const tg_command_note FILES[] = {
     {"OUTPUT/run.json", "The machine, what ran on it and how it ended"},
     {"OUTPUT/metrics.jsonl", "A line for each step and each evaluation"},
     {"OUTPUT/ranks.jsonl", "With several ranks: what each spent each step on"},
+    {"OUTPUT/spans.jsonl", "What the time went to besides steps; tagine profile adds it up"},
     {"OUTPUT/trace/rank-N.json.gz", "Timelines of --trace-steps, which Perfetto opens"},
     {"OUTPUT/tensorboard/", "Event files of --tensorboard"},
     {"OUTPUT/log/rank-N.log", "The log of each rank; of one alone, rank-0.log"},
