@@ -161,13 +161,16 @@ static void work_once(tg_loader *loader, tg_slot *slot, tg_photo_maker *maker)
     if (slot->claimed == slot->planned)
         loader->claiming++;
     loader->busy++;
+    maker->siblings = loader->active;
     pthread_mutex_unlock(&loader->mutex);
     tg_status status = make_photo(loader, slot, at, maker);
     pthread_mutex_lock(&loader->mutex);
     record_photo(loader, slot, at, status, maker);
     if (slot->finished == slot->planned) {
         pthread_mutex_unlock(&loader->mutex);
+        const int64_t begin = tg_trace_begin();
         tg_slot_finish(slot, &loader->options, loader->epoch);
+        tg_trace_end(&(tg_trace_key){.name = "finish", .threads = maker->siblings}, begin, 0, 0);
         pthread_mutex_lock(&loader->mutex);
         slot->state = TG_SLOT_READY;
         pthread_cond_signal(&loader->ready);
@@ -185,6 +188,12 @@ static void park(tg_loader *loader, int index, tg_photo_maker *maker)
         pthread_cond_wait(&loader->parked, &loader->mutex);
 }
 
+static void attach_worker(const tg_loader *loader, int index)
+{
+    if (loader->options.trace && index < tg_trace_threads(loader->options.trace))
+        tg_trace_attach(loader->options.trace, index);
+}
+
 static void *run_worker(void *argument)
 {
     tg_loader *loader = argument;
@@ -193,6 +202,7 @@ static void *run_worker(void *argument)
     flush_subnormals();
     pthread_mutex_lock(&loader->mutex);
     const int index = loader->next_index++;
+    attach_worker(loader, index);
     while (!loader->stop) {
         tg_slot *slot = claimable(loader);
         if (index >= loader->active)
@@ -203,6 +213,7 @@ static void *run_worker(void *argument)
             pthread_cond_wait(&loader->work, &loader->mutex);
     }
     pthread_mutex_unlock(&loader->mutex);
+    tg_trace_attach(NULL, 0);
     tg_photo_maker_done(&maker);
     return NULL;
 }

@@ -48,6 +48,7 @@
 #include "data/augment.h"
 #include "data/dataset.h"
 #include "image/preprocess.h"
+#include "trace/trace.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,6 +72,9 @@ typedef struct tg_loader_options {
     bool strict;
     double max_bad_share; /* fail when more than this share of what this rank reads of an epoch
                              is bad; 0: when any is */
+    tg_trace *
+        trace; /* NULL, or where worker number w records as thread w: "read", "decode" and "transform" of
+                        each photo, "finish" of each batch; borrowed until close */
     /* NULL, or called on the worker's thread before each photo; tests inject delays here. */
     void (*before_photo)(void *user, uint64_t epoch, uint64_t sample);
     void *before_photo_user;

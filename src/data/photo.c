@@ -5,6 +5,7 @@
 #include "image/resize.h"
 #include "image/transform.h"
 #include "os/clock.h"
+#include "trace/trace.h"
 #include "os/file.h"
 
 #include <errno.h>
@@ -92,6 +93,16 @@ static tg_status train_pixels(tg_photo_maker *maker, const tg_augment_plan *plan
     return tg_augment_plan_pixels(plan, input, &maker->scratch, out_pixels);
 }
 
+/* A part of the work on one photo is over; returns when. */
+static int64_t trace(const tg_photo_maker *maker, const char *name, int64_t begin, size_t bytes)
+{
+    if (!tg_trace_attached())
+        return tg_clock_ns();
+    tg_trace_end(&(tg_trace_key){.name = name, .threads = maker->siblings}, begin, 0,
+                 (double)bytes);
+    return tg_clock_ns();
+}
+
 static tg_status make_train(tg_photo_maker *maker, const tg_photo_recipe *recipe, uint64_t sample,
                             float *out_image, float *out_teacher)
 {
@@ -113,7 +124,7 @@ static tg_status make_train(tg_photo_maker *maker, const tg_photo_recipe *recipe
     TG_TRY(tg_image_decode_region(maker->file.bytes, maker->file.count, &decode, plan.crop, width,
                                   height, TG_IMAGE_REDUCE_RESERVE, &maker->scratch, &maker->source,
                                   &box, NULL));
-    int64_t decoded = tg_clock_ns();
+    int64_t decoded = trace(maker, "decode", start, maker->file.count);
     TG_TRY(train_pixels(maker, &plan, &box, own, &maker->pixels));
     tg_image_to_tensor(&maker->pixels, own->mean, own->std, false, out_image);
     tg_augment_plan_erase(&plan, recipe->augment->reprob_pixel, own->width_px, own->height_px,
@@ -129,7 +140,7 @@ static tg_status make_train(tg_photo_maker *maker, const tg_photo_recipe *recipe
                               teacher->height_px, out_teacher);
     }
     maker->decode_ns += decoded - start;
-    maker->transform_ns += tg_clock_ns() - decoded;
+    maker->transform_ns += trace(maker, "transform", decoded, 0) - decoded;
     return TG_OK;
 }
 
@@ -142,13 +153,13 @@ static tg_status make_eval(tg_photo_maker *maker, const tg_photo_recipe *recipe,
     int64_t start = tg_clock_ns();
     TG_TRY(tg_image_decode(maker->file.bytes, maker->file.count, &decode, &maker->scratch,
                            &maker->source, NULL));
-    int64_t decoded = tg_clock_ns();
+    int64_t decoded = trace(maker, "decode", start, maker->file.count);
     TG_TRY(tg_preprocess_image(own, &maker->source, &maker->scratch, &maker->pixels, out_image));
     if (recipe->teacher)
         TG_TRY(tg_preprocess_image(recipe->teacher, &maker->source, &maker->scratch,
                                    &maker->teacher_pixels, out_teacher));
     maker->decode_ns += decoded - start;
-    maker->transform_ns += tg_clock_ns() - decoded;
+    maker->transform_ns += trace(maker, "transform", decoded, 0) - decoded;
     return TG_OK;
 }
 
@@ -158,7 +169,7 @@ tg_status tg_photo_make(tg_photo_maker *maker, const tg_photo_recipe *recipe, co
     char quoted[TG_QUOTE_BYTES];
     int64_t start = tg_clock_ns();
     TG_TRY(tg_photo_file_read(&maker->file, path, tg_decode_options_default().max_bytes));
-    maker->decode_ns = tg_clock_ns() - start;
+    maker->decode_ns = trace(maker, "read", start, maker->file.count) - start;
     maker->transform_ns = 0;
     tg_status status = recipe->augment ? make_train(maker, recipe, sample, out_image, out_teacher)
                                        : make_eval(maker, recipe, out_image, out_teacher);

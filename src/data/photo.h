@@ -4,6 +4,7 @@
  * into a buffer that is kept. Training decodes only what the crop needs, JPEGs at reduced scale
  * where the image module's stated bound allows; evaluation decodes at full size.
  *
+ * Traced     (trace/trace.h) "read", "decode", "transform".
  * Memory     grows to the largest photo seen and stays; nothing is allocated after that.
  * Errors     TG_ERROR_INPUT with the path: absent, unreadable, too large, broken.
  *            TG_ERROR_MACHINE: memory, file handles, a failing disk. Handles are closed on every
@@ -38,6 +39,7 @@ typedef struct tg_photo_maker { /* zeroed to start */
     tg_photo_file file;
     tg_image source, pixels, teacher_pixels;
     tg_image_scratch scratch;
+    int siblings;                    /* makers that work side by side, for the trace; 0 as 1 */
     int64_t decode_ns, transform_ns; /* time spent in the last call; decode includes reading */
 } tg_photo_maker;
 

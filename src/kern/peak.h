@@ -23,5 +23,8 @@ typedef struct tg_peak {
 
 /* dtype: TG_F32, or TG_BF16 (bf16 operands and result, fp32 sums). */
 tg_status tg_kern_peak(tg_stream *stream, tg_dtype dtype, tg_peak *out) TG_MUST_CHECK;
+/* In about `seconds` instead: the larger sizes are left out where they would not end in time; the smallest runs. */
+tg_status tg_kern_peak_within(tg_stream *stream, tg_dtype dtype, double seconds,
+                              tg_peak *out) TG_MUST_CHECK;
 
 #endif

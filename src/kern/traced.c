@@ -23,20 +23,29 @@ static double product(size_t a, size_t b)
     return (double)a * (double)b;
 }
 
-/* Ends a span of a row operation on `bytes_each` bytes for each of rows x width elements. */
-static void end_rows(const tg_stream *stream, const char *name, int64_t begin, size_t rows,
-                     size_t width, size_t bytes_each)
+/* As PyTorch calls them. */
+static const char *type_name(tg_dtype dtype)
 {
-    const tg_trace_key key = {
-        .threads = tg_stream_siblings(stream), .name = name, .shape = {rows, width}};
+    return dtype == TG_BF16 ? "bfloat16" : "float32";
+}
+
+/* Ends a span of a row operation on `bytes_each` bytes for each of rows x width elements. */
+static void end_rows(const tg_stream *stream, const char *name, tg_dtype dtype, int64_t begin,
+                     size_t rows, size_t width, size_t bytes_each)
+{
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream),
+                              .name = name,
+                              .dtype = type_name(dtype),
+                              .shape = {rows, width}};
     tg_trace_end(&key, begin, 0, product(rows, width) * (double)bytes_each);
 }
 
 /* The same for sweeps over n elements, whose lengths are not told apart. */
-static void end_sweep(const tg_stream *stream, const char *name, int64_t begin, size_t n,
-                      size_t bytes_each)
+static void end_sweep(const tg_stream *stream, const char *name, tg_dtype dtype, int64_t begin,
+                      size_t n, size_t bytes_each)
 {
-    const tg_trace_key key = {.threads = tg_stream_siblings(stream), .name = name};
+    const tg_trace_key key = {
+        .threads = tg_stream_siblings(stream), .name = name, .dtype = type_name(dtype)};
     tg_trace_end(&key, begin, 0, product(n, bytes_each));
 }
 
@@ -75,8 +84,8 @@ static tg_status weight_refresh(tg_stream *stream, tg_weight *weight, const floa
     int64_t begin = tg_trace_begin();
     tg_status status = inner(stream)->linear.weight_refresh(stream, weight->inner, w);
     size_t copies = weight->trainable ? 2 : 1; /* of the forward and of the input gradient */
-    end_rows(stream, "weight_refresh", begin, weight->in_features, weight->out_features,
-             sizeof(float) + copies * tg_dtype_bytes(weight->compute));
+    end_rows(stream, "weight_refresh", weight->compute, begin, weight->in_features,
+             weight->out_features, sizeof(float) + copies * tg_dtype_bytes(weight->compute));
     return status;
 }
 
@@ -84,8 +93,10 @@ static void end_linear(const tg_stream *stream, const char *name, int64_t begin,
                        const tg_weight *weight, size_t R)
 {
     const size_t in = weight->in_features, out = weight->out_features;
-    const tg_trace_key key = {
-        .threads = tg_stream_siblings(stream), .name = name, .shape = {R, in, out}};
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream),
+                              .name = name,
+                              .dtype = type_name(weight->compute),
+                              .shape = {R, in, out}};
     tg_trace_end(&key, begin, 2 * (double)R * product(in, out), 0);
 }
 
@@ -123,8 +134,10 @@ static void end_mlp(const tg_stream *stream, const char *name, int64_t begin, co
                     size_t R, unsigned products)
 {
     const size_t C = w1->in_features, F = w1->out_features;
-    const tg_trace_key key = {
-        .threads = tg_stream_siblings(stream), .name = name, .shape = {R, C, F}};
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream),
+                              .name = name,
+                              .dtype = type_name(w1->compute),
+                              .shape = {R, C, F}};
     tg_trace_end(&key, begin, 2.0 * products * (double)R * product(C, F), 0);
 }
 
@@ -160,7 +173,7 @@ static void norm_forward(tg_stream *stream, const tg_norm_forward *args)
     const size_t value = tg_dtype_bytes(args->dtype);
     int64_t begin = tg_trace_begin();
     inner(stream)->norm.forward(stream, args);
-    end_rows(stream, "norm_forward", begin, args->R, args->C,
+    end_rows(stream, "norm_forward", args->dtype, begin, args->R, args->C,
              sizeof(float) + (args->branch ? value + sizeof(float) : 0) +
                  (args->out_y ? value : 0));
 }
@@ -169,7 +182,7 @@ static void norm_gather(tg_stream *stream, const tg_norm_gather *args)
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->norm.gather(stream, args);
-    end_rows(stream, "norm_gather", begin, args->chunks, args->C, 3 * sizeof(float));
+    end_rows(stream, "norm_gather", TG_F32, begin, args->chunks, args->C, 3 * sizeof(float));
 }
 
 static void norm_backward(tg_stream *stream, const tg_norm_backward *args)
@@ -186,15 +199,17 @@ static void norm_backward(tg_stream *stream, const tg_norm_backward *args)
         bytes += value;
     int64_t begin = tg_trace_begin();
     inner(stream)->norm.backward(stream, args);
-    end_rows(stream, "norm_backward", begin, args->R, args->C, bytes);
+    end_rows(stream, "norm_backward", args->dtype, begin, args->R, args->C, bytes);
 }
 
 static void end_attention(const tg_stream *stream, const char *name, int64_t begin,
                           const tg_attention_shape *s, unsigned products)
 {
     const size_t C = s->H * s->D;
-    const tg_trace_key key = {
-        .threads = tg_stream_siblings(stream), .name = name, .shape = {s->B, s->T_q, s->T, C}};
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream),
+                              .name = name,
+                              .dtype = type_name(s->dtype),
+                              .shape = {s->B, s->T_q, s->T, C}};
     tg_trace_end(&key, begin, 2.0 * products * product(s->B, C) * product(s->T_q, s->T), 0);
 }
 
@@ -222,6 +237,7 @@ static void patch(tg_stream *stream, const tg_patch_shape *shape, const float *i
 {
     const tg_trace_key key = {.threads = tg_stream_siblings(stream),
                               .name = "patch",
+                              .dtype = type_name(shape->dtype),
                               .shape = {shape->B, shape->S_h, shape->S_w, shape->P}};
     int64_t begin = tg_trace_begin();
     inner(stream)->patch.forward(stream, shape, image, out_patches);
@@ -234,8 +250,10 @@ static void end_tokens(const tg_stream *stream, const char *name, int64_t begin,
                        const tg_tokens_shape *s)
 {
     const size_t T = s->prefix_count + s->N;
-    const tg_trace_key key = {
-        .threads = tg_stream_siblings(stream), .name = name, .shape = {s->B, T, s->C}};
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream),
+                              .name = name,
+                              .dtype = type_name(s->dtype),
+                              .shape = {s->B, T, s->C}};
     tg_trace_end(&key, begin, 0,
                  product(s->B, s->C) *
                      (product(T, sizeof(float)) + product(s->N, tg_dtype_bytes(s->dtype))));
@@ -262,8 +280,10 @@ static void tokens_assemble_backward(tg_stream *stream, const tg_tokens_shape *s
 static void end_mean(const tg_stream *stream, const char *name, int64_t begin, size_t B, size_t T,
                      size_t C, double rows)
 {
-    const tg_trace_key key = {
-        .threads = tg_stream_siblings(stream), .name = name, .shape = {B, T, C}};
+    const tg_trace_key key = {.threads = tg_stream_siblings(stream),
+                              .name = name,
+                              .dtype = "float32",
+                              .shape = {B, T, C}};
     tg_trace_end(&key, begin, 0, rows * product(B, C) * sizeof(float));
 }
 
@@ -288,14 +308,14 @@ static void tokens_from_f32(tg_stream *stream, size_t n, const float *x, tg_dtyp
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->tokens.from_f32(stream, n, x, dtype, out);
-    end_sweep(stream, "from_f32", begin, n, sizeof(float) + tg_dtype_bytes(dtype));
+    end_sweep(stream, "from_f32", dtype, begin, n, sizeof(float) + tg_dtype_bytes(dtype));
 }
 
 static void tokens_to_f32(tg_stream *stream, size_t n, const void *x, tg_dtype dtype, float *out)
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->tokens.to_f32(stream, n, x, dtype, out);
-    end_sweep(stream, "to_f32", begin, n, sizeof(float) + tg_dtype_bytes(dtype));
+    end_sweep(stream, "to_f32", dtype, begin, n, sizeof(float) + tg_dtype_bytes(dtype));
 }
 
 /* Two arrays are read; the gradient is written, and read first where it is added to. */
@@ -303,7 +323,7 @@ static void end_loss(const tg_stream *stream, const char *name, int64_t begin, s
                      const float *out_d, bool accumulate)
 {
     size_t arrays = 2 + (out_d ? 1 : 0) + (out_d && accumulate ? 1 : 0);
-    end_rows(stream, name, begin, B, K, arrays * sizeof(float));
+    end_rows(stream, name, TG_F32, begin, B, K, arrays * sizeof(float));
 }
 
 static void cross_entropy(tg_stream *stream, size_t B, size_t K, const float *logits,
@@ -340,14 +360,14 @@ static void adamw(tg_stream *stream, size_t n, float *p, const float *g, float *
     int64_t begin = tg_trace_begin();
     inner(stream)->optim.adamw(stream, n, p, g, m, v, hyper);
     /* p, m, v and the average read and written, g read */
-    end_sweep(stream, "adamw", begin, n, (hyper->average ? 9 : 7) * sizeof(float));
+    end_sweep(stream, "adamw", TG_F32, begin, n, (hyper->average ? 9 : 7) * sizeof(float));
 }
 
 static double sum_squares(tg_stream *stream, size_t n, const float *x)
 {
     int64_t begin = tg_trace_begin();
     double sum = inner(stream)->optim.sum_squares(stream, n, x);
-    end_sweep(stream, "sum_squares", begin, n, sizeof(float));
+    end_sweep(stream, "sum_squares", TG_F32, begin, n, sizeof(float));
     return sum;
 }
 
@@ -355,7 +375,7 @@ static void average(tg_stream *stream, size_t n, float *e, const float *p, float
 {
     int64_t begin = tg_trace_begin();
     inner(stream)->optim.average(stream, n, e, p, decay);
-    end_sweep(stream, "average", begin, n, 3 * sizeof(float));
+    end_sweep(stream, "average", TG_F32, begin, n, 3 * sizeof(float));
 }
 
 tg_kern tg_kern_traced(const tg_stream *stream)

@@ -10,6 +10,7 @@
  *            norm_*               {R, C}              patch            {B, S_h, S_w, P}
  *            tokens_*, mean_*     {B, T, C}           losses           {B, K}
  *          conversions and the optimizer's sweeps have none: their calls differ in length alone.
+ *          The type is that of the products' operands or of the activations: "bfloat16", "float32".
  * FLOPs    of products and attention, 2 for a multiply-add, as carried out: attention's backward makes
  *          the scores again, which is 5 products against the forward's 2. 0 for row operations.
  * Bytes    of row operations: every array once for each time it is read or written. 0 for products.

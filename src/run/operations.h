@@ -6,8 +6,10 @@
  *                   "seconds":4.1,"flops":...,"bytes":...},...]}
  *
  * Seconds  wall time: threads that work side by side count their share, so that the operations of a phase add up to no
- *          more than the phase. flops and bytes are sums over the calls; 0: not counted for this operation.
- * Peak     the machine's best matrix product of that type, NaN (null): not measured.
+ *          more than the phase. Exchanges side by side count once; most of their time lies beside other phases. flops and bytes are sums over the calls; 0: not counted for this operation.
+ * Steps    of all attempts of a run: one that was done twice is in it twice, as its time was spent twice.
+ * Peak     the machine's best matrix product of that type, NaN (null): not measured (of the type that the job computed
+ *          in, at its end; a killed, stopped or short job has none).
  * Written  whole, aside and renamed. Errors TG_ERROR_INPUT, TG_ERROR_MACHINE. Memory heap. Threads reentrant.
  */
 #ifndef TG_RUN_OPERATIONS_H
@@ -22,8 +24,9 @@ enum { TG_OPERATION_DIMENSIONS = 4 };
 
 typedef struct tg_operation {
     char name[48]; /* "linear_forward"; "gradients": an exchange between ranks */
-    char
-        phase[24]; /* "data", "teacher", "forward", "backward", "optimizer", "exchange", "loader" */
+    char phase
+        [24]; /* "data", "teacher", "forward", "backward", "optimizer": of the thread that trains; "wait": what it
+                      waited for other ranks; "exchange": between them; "loader" */
     char dtype[12];                        /* "float32", "bfloat16"; "" where it means nothing */
     size_t shape[TG_OPERATION_DIMENSIONS]; /* unused ones 0 */
     uint64_t calls;

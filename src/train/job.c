@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "ckpt/state_list.h"
+#include "kern/traced.h"
 #include "os/file.h"
 #include "os/folder.h"
 #include "os/memory.h"
@@ -17,6 +18,11 @@ tg_status tg_job_open_device(tg_job *job)
     job->program_bytes = (double)tg_memory_rss_bytes();
     TG_TRY(tg_stream_open_cpu(o->threads, o->cpu_cap, &job->stream));
     job->kern = tg_kern_select(job->stream);
+    if (o->output.trace) {
+        job->traced = tg_kern_traced(job->stream);
+        job->kern = &job->traced;
+        TG_TRY(tg_recorder_open(o->threads, tg_train_options_workers(o), &job->recorder));
+    }
     job->dtype = TG_F32;
     if (o->recipe.amp && tg_stream_has_bf16(job->stream))
         job->dtype = TG_BF16;
@@ -200,6 +206,7 @@ void tg_job_close(tg_job *job)
     tg_network_close(&job->student);
     tg_dataset_done(&job->val);
     tg_dataset_done(&job->train);
+    tg_job_close_operations(job);
     tg_stream_close(job->stream);
     *job = (tg_job){0};
 }
@@ -314,7 +321,10 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
     if (status == TG_OK)
         status = tg_job_open_trace(&job);
     if (status == TG_OK)
+        status = tg_job_open_operations(&job);
+    if (status == TG_OK)
         status = tg_job_train(&job);
+    job.complete = status == TG_OK;
     if (status == TG_OK || status == TG_ERROR_STOPPED)
         tg_job_sum_up_phases(&job);
     if (status == TG_OK)

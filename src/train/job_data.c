@@ -157,6 +157,7 @@ tg_status tg_job_open_loader(tg_job *job)
         .num_classes = job->train.class_names ? job->student.info.config.num_classes : 0,
         .strict = o->data.strict,
         .max_bad_share = o->data.max_bad_share,
+        .trace = job->recorder.loader,
     };
     TG_TRY(fill_augment(&o->augment, &loading.augment));
     job->loading = loading;

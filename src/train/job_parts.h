@@ -4,6 +4,7 @@
 
 #include "train/checkpoint.h"
 #include "train/job.h"
+#include "train/recorder.h"
 #include "train/step.h"
 #include "train/step_trace.h"
 #include "train/straggler.h"
@@ -31,6 +32,8 @@ typedef struct tg_job {
 
     tg_stream *stream;
     const tg_kern *kern;
+    tg_kern traced; /* kern is this where the job records */
+    tg_recorder recorder;
     tg_dtype dtype;
     int workers;
 
@@ -76,6 +79,7 @@ typedef struct tg_job {
     tg_evaluation teacher_score;
     uint64_t images_done; /* by this process */
     double train_seconds;
+    bool complete; /* it ended as it should */
 } tg_job;
 
 /* All but what stands on the run directory: what it holds, and where training begins. */
@@ -166,16 +170,23 @@ tg_status tg_job_settle_phases(tg_job *job) TG_MUST_CHECK;
 /* One line on the whole run. */
 void tg_job_sum_up_phases(tg_job *job);
 
-/* Timelines (job_trace.c); every rank calls open. begin: before the first batch of a step; end: after its update; close:
- * writes what there is. */
+/* What the time of steps goes to (job_trace.c); every rank calls open. begin: before the first batch of a step; end:
+ * after its update; close: writes what there is. */
 tg_status tg_job_open_trace(tg_job *job) TG_MUST_CHECK;
-void tg_job_begin_trace(tg_job *job);
-void tg_job_end_trace(tg_job *job, const tg_step_report *report);
+void tg_job_begin_recording(tg_job *job);
+void tg_job_end_recording(tg_job *job, const tg_step_report *report);
 void tg_job_close_trace(tg_job *job);
 
 /* One for each machine (job_monitor.c); every rank calls open, which fails only with its peers. close: says what it cost. */
 tg_status tg_job_open_monitor(tg_job *job) TG_MUST_CHECK;
 void tg_job_close_monitor(tg_job *job);
+
+/* Operations of all steps (job_operations.c): trace/operations-rank-N.json. open: the file of a run that goes on, or none;
+ * note: a step is over; close: writes the last of it, with the machine's best matrix product where the job was complete and
+ * took long enough; it needs the stream alone. */
+tg_status tg_job_open_operations(tg_job *job) TG_MUST_CHECK;
+void tg_job_note_operations(tg_job *job, const tg_step_record *record);
+void tg_job_close_operations(tg_job *job);
 
 /* Trains from job->state to the end (loop.c). */
 tg_status tg_job_train(tg_job *job) TG_MUST_CHECK;

@@ -24,13 +24,14 @@ tg_status tg_job_open_trace(tg_job *job)
     return tg_comm_agree(job->comm, "timelines", status);
 }
 
-void tg_job_begin_trace(tg_job *job)
+void tg_job_begin_recording(tg_job *job)
 {
+    tg_recorder_begin_step(&job->recorder);
+    if (tg_job_has_ranks(job))
+        tg_ranks_forget(&job->ranks);
     if (!is_traced(job, job->state.updates + 1))
         return;
     job->trace_cpu_ns = tg_comm_get_traffic(job->comm).cpu_ns;
-    if (tg_job_has_ranks(job))
-        tg_ranks_forget(&job->ranks);
     tg_step_trace_begin(job->trace);
 }
 
@@ -63,8 +64,9 @@ static void log_overlap(const tg_job *job, const tg_step_report *report)
     tg_text_done(&text);
 }
 
-void tg_job_end_trace(tg_job *job, const tg_step_report *report)
+void tg_job_end_recording(tg_job *job, const tg_step_report *report)
 {
+    tg_recorder_end_step(&job->recorder);
     if (!is_traced(job, job->state.updates))
         return;
     tg_step_trace_end(job->trace, job->state.updates, tg_job_has_ranks(job) ? &job->ranks : NULL);

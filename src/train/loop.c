@@ -169,7 +169,7 @@ static tg_status end_window(tg_job *job, window *w)
     if (job->stop && job->watch->stopping)
         job->watch->stopping(job->watch->user, job->stop);
     job->state.updates++;
-    tg_job_end_trace(job, &report);
+    tg_job_end_recording(job, &report);
     job->state.position = w->position;
     job->state.skipped += report.skipped;
     job->images_done += report.images;
@@ -183,6 +183,7 @@ static tg_status end_window(tg_job *job, window *w)
     if (tg_job_is_first(job) && tg_metrics_write_step(&job->metrics, &record) != TG_OK)
         tg_log_warning("a step record was lost: %s", tg_error_message());
     tg_job_note_phases(job, &record, report.own_images);
+    tg_job_note_operations(job, &record);
     show_step(job, w, &record);
     if (!job->memory_known) {
         TG_TRY(tg_job_tell_peak(job));
@@ -224,12 +225,13 @@ static tg_status run_epoch(tg_job *job)
     for (;;) {
         const tg_batch *batch;
         if (w.batches == 0)
-            tg_job_begin_trace(job);
+            tg_job_begin_recording(job);
         int64_t asked = tg_clock_ns();
         tg_status status = tg_loader_next(job->loader, &batch);
         TG_TRY(status);
         w.wait_ns += tg_clock_ns() - asked;
-        tg_trace_end(&(tg_trace_key){.name = "data"}, asked, 0, 0);
+        tg_trace_end(&(tg_trace_key){.name = "data", .phase = "data", .group = job->workers == 0},
+                     asked, 0, 0);
         if (status == TG_END)
             break;
         if (enough(job)) { /* resumed for the evaluation alone */
@@ -399,6 +401,7 @@ tg_status tg_job_train(tg_job *job)
     while (job->state.epoch < job->options->recipe.epochs && complete &&
            (!enough(job) || job->owes_evaluation)) {
         tg_status status = run_epoch(job);
+        tg_recorder_end_step(&job->recorder); /* of a step that found no batch */
         TG_TRY(status);
         uint64_t end = job->state.position;
         complete = status == TG_END;

@@ -41,6 +41,7 @@ tg_train_options tg_train_options_default(void)
         .distill = {.objective = {.kd = TG_KD_NONE, .alpha = 0.5, .temperature = 4}},
         .output = {.checkpoint_hist = 1,
                    .eval_interval = 1,
+                   .trace = true,
                    .monitor_interval_ms = TG_MONITOR_INTERVAL_MS,
                    .monitor_budget_mib = TG_MONITOR_BUDGET_MIB},
         .threads = 1,

@@ -72,6 +72,7 @@ typedef struct tg_output_choice {
     int64_t checkpoint_steps; /* save every so many updates as well; 0: at epoch ends only */
     int64_t eval_interval;    /* epochs between evaluations; 0: only at the end */
     int64_t max_steps;        /* stop after so many updates (the schedule stays); 0: no limit */
+    bool trace;               /* record what every operation takes */
     int64_t trace_first, trace_last; /* steps with a timeline, from 1; 0: none */
     int64_t monitor_interval_ms;     /* 0: off */
     int64_t monitor_budget_mib;      /* of each machine's samples on disk */

@@ -101,7 +101,7 @@ static void keep_records(tg_ranks *ranks, bool from_head)
 static void count_wait(tg_ranks *ranks, const char *what, int64_t begin)
 {
     ranks->wait_ns += tg_clock_ns() - begin;
-    tg_trace_end(&(tg_trace_key){.name = what}, begin, 0, 0);
+    tg_trace_end(&(tg_trace_key){.name = what, .phase = "wait"}, begin, 0, 0);
 }
 
 void tg_ranks_reduce(tg_ranks *ranks, float *grads)

@@ -15,7 +15,7 @@
  *           parameters themselves, to save or to export them, calls tg_ranks_complete.
  * Phases    what each rank spent its last step on travels with the sums of the next one, so that all know
  *           who is slow without a message of its own.
- * Traced    (trace/trace.h) waits: "wait for gradients", "wait for parameters", "meeting".
+ * Traced    (trace/trace.h) waits, of the phase "wait": "wait for gradients", "wait for parameters", "meeting".
  * Errors    TG_ERROR_PEER and TG_ERROR_MACHINE of comm/.
  */
 #ifndef TG_TRAIN_RANKS_H

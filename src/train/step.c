@@ -168,9 +168,15 @@ static tg_status backward(tg_step *step, const tg_objective_output *objective, b
     return tg_vit_backward(step->student, step->arena, &args);
 }
 
+/* What follows belongs to the phase `name`, until the next one is named. */
+static void enter(const char *name)
+{
+    tg_trace_set_phase(tg_trace_attached(), name);
+}
+
 static void trace(const char *name, int64_t begin_ns)
 {
-    tg_trace_end(&(tg_trace_key){.name = name, .group = true}, begin_ns, 0, 0);
+    tg_trace_end(&(tg_trace_key){.name = name, .phase = name, .group = true}, begin_ns, 0, 0);
 }
 
 tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch, bool last)
@@ -180,9 +186,11 @@ tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch, bo
     int64_t start = tg_clock_ns();
     tg_arena_release(step->arena, 0);
     const float *teacher;
+    enter("teacher");
     TG_TRY(ask_teacher(step, batch, &teacher));
     if (step->teacher)
         trace("teacher", start);
+    enter("forward");
     int64_t asked = tg_clock_ns();
     const bool arriving = step->ranks && step->ranks->gathering;
     const int64_t waited = step->ranks ? step->ranks->wait_ns : 0;
@@ -198,6 +206,7 @@ tg_status tg_step_micro(tg_step *step, const tg_batch *batch, uint64_t epoch, bo
     tg_objective_output objective;
     TG_TRY(run_objective(step, batch, &student, teacher, &objective));
     trace("forward", asked); /* spans end before the next one begins */
+    enter("backward");
     int64_t forward = tg_clock_ns();
     TG_TRY(backward(step, &objective, last));
     trace("backward", forward);
@@ -267,6 +276,7 @@ static tg_status update_with_ranks(tg_step *step, double lr, double squares, tg_
 tg_status tg_step_update(tg_step *step, double lr, int stop, tg_step_report *out)
 {
     const int64_t start = tg_clock_ns(), waited = step->ranks ? step->ranks->wait_ns : 0;
+    enter("optimizer");
     tg_ranks_sums sums = {
         .images = (double)step->images, .task = step->task, .kd = step->kd, .stop = stop};
     if (step->ranks)

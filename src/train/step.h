@@ -8,7 +8,8 @@
  * really seen in the window. A step whose loss or gradient is not finite changes nothing and is
  * counted; TG_STEP_BAD_LIMIT of them in a row is an error.
  *
- * Traced   (trace/trace.h) "teacher", "forward", "backward" of each micro-batch, "optimizer", and the waits of ranks.h.
+ * Traced   (trace/trace.h) "teacher", "forward", "backward" of each micro-batch, "optimizer", and the waits of ranks.h;
+ *          what is recorded inside them has the same word as its phase.
  * Memory   the step arena, tg_step_arena_bytes, reserved by the caller; after the first step of a
  *          shape nothing is allocated.
  * Errors   TG_ERROR_MACHINE from the device; TG_ERROR_FAILED when the loss stays non-finite.

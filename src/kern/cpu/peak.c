@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { SIZE_COUNT = 5, OPERANDS = 3, MOST_RUNS = 256 };
-#define BUDGET_NS INT64_C(2000000000)
+#define BUDGET_S 2.0
 
 /* Small to large, so that a slow machine is known before it is asked too much. */
 static const struct product_size {
@@ -151,6 +151,11 @@ static double best_median(peak_product products[SIZE_COUNT])
 
 tg_status tg_kern_peak(tg_stream *stream, tg_dtype dtype, tg_peak *out)
 {
+    return tg_kern_peak_within(stream, dtype, BUDGET_S, out);
+}
+
+tg_status tg_kern_peak_within(tg_stream *stream, tg_dtype dtype, double seconds, tg_peak *out)
+{
     peak_product *products = calloc(SIZE_COUNT, sizeof *products);
     if (!products)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for the peak's measurement");
@@ -158,7 +163,7 @@ tg_status tg_kern_peak(tg_stream *stream, tg_dtype dtype, tg_peak *out)
     bool ran = true;
     tg_status status = TG_OK;
     tg_stream_enter(stream);
-    int64_t end_ns = tg_clock_ns() + BUDGET_NS;
+    int64_t end_ns = tg_clock_ns() + (int64_t)(seconds * 1e9);
     while (status == TG_OK && ran && tg_clock_ns() < end_ns)
         status = run_round(stream, dtype, end_ns, products, &fastest, &ran);
     if (status == TG_OK)
