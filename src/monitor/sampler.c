@@ -1,7 +1,11 @@
 #include "monitor/sampler.h"
 
 #include "monitor/core_use.h"
+#include "monitor/counters.h"
+#include "monitor/frequency.h"
+#include "monitor/group_use.h"
 #include "monitor/machine_memory.h"
+#include "monitor/pressure.h"
 #include "monitor/threads.h"
 #include "os/clock.h"
 #include "run/system_line.h"
@@ -10,27 +14,49 @@
 #include <stdlib.h>
 
 #define SHORTEST_S 1e-3
+/* Between looks at what changes rarely, and at what is dear to ask. */
+#define SLOW_S 2.0
+#define SLOWEST_S 10.0
 
 struct tg_sampler {
     tg_core_use cores;
     tg_machine_memory memory;
     tg_threads threads;
-    int64_t before_ns;
+    tg_group_use groups;
+    tg_pressure pressure;
+    tg_counters counters;
+    tg_frequency frequency;
+    int64_t before_ns, slow_ns, slowest_ns;
     tg_text text; /* what is being read */
 };
 
-static void take(tg_sampler *s, double seconds, tg_system_sample *out)
+/* Whether it is time again for what is looked at every so many seconds. */
+static bool is_due(int64_t *last_ns, int64_t now_ns, double every_s)
 {
+    if (*last_ns && tg_clock_seconds(now_ns - *last_ns) < every_s)
+        return false;
+    *last_ns = now_ns;
+    return true;
+}
+
+static void take(tg_sampler *s, int64_t now_ns, double seconds, tg_system_sample *out)
+{
+    const bool slow = is_due(&s->slow_ns, now_ns, SLOW_S);
+    const bool slowest = is_due(&s->slowest_ns, now_ns, SLOWEST_S);
     tg_core_use_take(&s->cores, &s->text, seconds, out);
     tg_machine_memory_take(&s->memory, &s->text, seconds, out);
+    tg_group_use_take(&s->groups, &s->text, seconds, slow, out);
+    tg_pressure_take(&s->pressure, &s->text, seconds, out);
+    tg_counters_take(&s->counters, &s->text, seconds, out);
+    tg_frequency_take(&s->frequency, &s->text, s->cores.count, slowest, out);
     tg_threads_take(&s->threads, &s->text, seconds, out);
 }
 
-static tg_status first_look(tg_sampler *s)
+static tg_status first_look(tg_sampler *s, int64_t now_ns)
 {
     tg_system_sample sample;
     TG_TRY(tg_sampler_make(s, 0, &sample));
-    take(s, SHORTEST_S, &sample);
+    take(s, now_ns, SHORTEST_S, &sample);
     tg_system_sample_done(&sample);
     return TG_OK;
 }
@@ -42,11 +68,16 @@ tg_status tg_sampler_open(const tg_sampler_options *options, int64_t now_ns, tg_
     if (!s)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a monitor");
     s->before_ns = now_ns;
+    s->cores.stat.fd = -1;
     tg_machine_memory_open(options->root, &s->memory);
+    tg_pressure_open(options->root, &s->pressure);
+    tg_frequency_open(options->root, &s->frequency);
+    TG_TRY_GOTO(tg_group_use_open(options->root, &s->groups), close_sampler);
+    TG_TRY_GOTO(tg_counters_open(options->root, &s->counters), close_sampler);
     TG_TRY_GOTO(tg_core_use_open(options->root, &s->text, &s->cores), close_sampler);
     TG_TRY_GOTO(tg_threads_open(options->root, options->pids, options->pid_count, &s->threads),
                 close_sampler);
-    TG_TRY_GOTO(first_look(s), close_sampler);
+    TG_TRY_GOTO(first_look(s, now_ns), close_sampler);
     *out = s;
     return TG_OK;
 close_sampler:
@@ -78,7 +109,7 @@ void tg_sampler_take(tg_sampler *s, int64_t now_ns, tg_system_sample *out)
     forget(s, out);
     out->time = tg_clock_unix(now_ns);
     out->seconds = seconds;
-    take(s, seconds, out);
+    take(s, now_ns, seconds, out);
     s->before_ns = now_ns;
 }
 
@@ -88,6 +119,9 @@ void tg_sampler_close(tg_sampler *s)
         return;
     tg_core_use_close(&s->cores);
     tg_machine_memory_close(&s->memory);
+    tg_group_use_close(&s->groups);
+    tg_pressure_close(&s->pressure);
+    tg_counters_close(&s->counters);
     tg_threads_close(&s->threads);
     tg_text_done(&s->text);
     free(s);

@@ -2,9 +2,9 @@
 
 #include "base/hash.h"
 #include "base/number.h"
+#include "os/cgroup.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -12,36 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#define TEXT_BYTES 65536
-
-/* Where a controller's files are: the mount point and this process's group below it. */
-typedef struct cgroup {
-    int version; /* 0: not found */
-    char mount[PATH_MAX];
-    char group[PATH_MAX]; /* "/a/b" below the mount, or "" */
-} cgroup;
-
-/* The first `size` - 1 bytes of root + path; false when it cannot be read. */
-static bool read_text(const char *root, const char *path, char *out, size_t size)
-{
-    char full[2 * PATH_MAX];
-    size_t used = 0;
-    snprintf(full, sizeof full, "%s%s", root, path);
-    int fd = open(full, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n;
-    while (used < size - 1 && (n = read(fd, out + used, size - 1 - used)) != 0) {
-        if (n < 0 && errno != EINTR)
-            break;
-        used += n > 0 ? (size_t)n : 0;
-    }
-    close(fd);
-    out[used] = '\0';
-    return used > 0;
-}
 
 static int affinity_count(void)
 {
@@ -60,93 +30,12 @@ static int affinity_count(void)
     return 1;
 }
 
-/* True when `word` is one of the comma-separated words of `list`. */
-static bool has_word(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = list; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',')) {
-        if (strcspn(at, ",") == n && strncmp(at, word, n) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* mountinfo: id parent major:minor ROOT MOUNT options [fields] - TYPE source SUPER */
-static bool parse_mount(char *line, const char *controller, int version, char **out_root,
-                        char **out_mount)
-{
-    char *save, *fields[5] = {0}, *tail = strstr(line, " - ");
-    if (!tail)
-        return false;
-    *tail = '\0';
-    fields[0] = strtok_r(line, " ", &save);
-    for (int i = 1; i < 5 && fields[i - 1]; i++)
-        fields[i] = strtok_r(NULL, " ", &save);
-    char *type = strtok_r(tail + 3, " ", &save), *source = strtok_r(NULL, " ", &save);
-    char *super = strtok_r(NULL, " ", &save);
-    if (!fields[4] || !type || !source)
-        return false;
-    *out_root = fields[3];
-    *out_mount = fields[4];
-    if (version == 2)
-        return strcmp(type, "cgroup2") == 0;
-    return strcmp(type, "cgroup") == 0 && super && has_word(super, controller);
-}
-
-/* /proc/self/cgroup: "0::/path" in v2, "N:controller,...:/path" in v1. */
-static bool find_group(const char *root, const char *controller, int version, char *out,
-                       size_t size)
-{
-    char text[TEXT_BYTES], *save;
-    if (!read_text(root, "/proc/self/cgroup", text, sizeof text))
-        return false;
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
-        if (!path)
-            continue;
-        *path++ = '\0';
-        if (version == 2 ? strcmp(line, "0:") == 0 : has_word(list + 1, controller)) {
-            snprintf(out, size, "%s", path);
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The group below what is mounted: a container often mounts its own group as the root, while the
- * path still is the host's. A path outside of it ("/../..") means the mount is all we see. */
-static const char *below(const char *group, const char *mount_root)
-{
-    size_t n = strcmp(mount_root, "/") == 0 ? 0 : strlen(mount_root);
-    if (strncmp(group, mount_root, n) != 0 || (group[n] && group[n] != '/') || strstr(group, "/.."))
-        return "";
-    return strcmp(group + n, "/") == 0 ? "" : group + n;
-}
-
-static bool find_cgroup(const char *root, const char *controller, int version, cgroup *out)
-{
-    char text[TEXT_BYTES], group[PATH_MAX], *save;
-    if (!find_group(root, controller, version, group, sizeof group) ||
-        !read_text(root, "/proc/self/mountinfo", text, sizeof text))
-        return false;
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        char *mount_root, *mount;
-        if (!parse_mount(line, controller, version, &mount_root, &mount))
-            continue;
-        out->version = version;
-        snprintf(out->mount, sizeof out->mount, "%s", mount);
-        snprintf(out->group, sizeof out->group, "%s", below(group, mount_root));
-        return true;
-    }
-    return false;
-}
-
-static bool read_group_file(const char *root, const cgroup *where, const char *group,
+static bool read_group_file(const char *root, const tg_cgroup *where, const char *group,
                             const char *file, char *out, size_t size)
 {
     char path[2 * PATH_MAX + 64];
     snprintf(path, sizeof path, "%s%s/%s", where->mount, group, file);
-    return read_text(root, path, out, size);
+    return tg_cgroup_read(root, path, out, size);
 }
 
 static bool leading_number(const char *text, uint64_t *out)
@@ -155,7 +44,7 @@ static bool leading_number(const char *text, uint64_t *out)
 }
 
 /* Cores granted by one group; 0 when it sets no quota. */
-static double group_quota(const char *root, const cgroup *where, const char *group)
+static double group_quota(const char *root, const tg_cgroup *where, const char *group)
 {
     char text[128];
     uint64_t quota, period = 100000;
@@ -182,7 +71,7 @@ static uint64_t smaller_limit(uint64_t a, uint64_t b)
 }
 
 /* Bytes granted by one group; 0 when it sets no limit. */
-static uint64_t group_memory(const char *root, const cgroup *where, const char *group)
+static uint64_t group_memory(const char *root, const tg_cgroup *where, const char *group)
 {
     static const char *const V2[] = {"memory.max", "memory.high"};
     char text[128];
@@ -201,7 +90,7 @@ static uint64_t group_memory(const char *root, const cgroup *where, const char *
 }
 
 /* Which group it is, whatever path it has in a process's own view; 0: not known. */
-static uint64_t group_identity(const char *root, const cgroup *where, const char *group)
+static uint64_t group_identity(const char *root, const tg_cgroup *where, const char *group)
 {
     char path[3 * PATH_MAX];
     struct stat st;
@@ -213,12 +102,12 @@ static uint64_t group_identity(const char *root, const cgroup *where, const char
 }
 
 /* Calls for the process's group, its parent, ... up to the mount point itself. */
-static void walk_up(const char *root, const cgroup *where, bool cpu, bool memory,
+static void walk_up(const char *root, const tg_cgroup *where, bool cpu, bool memory,
                     tg_cpu_share *share)
 {
-    char group[PATH_MAX];
-    snprintf(group, sizeof group, "%s", where->group);
-    for (;;) {
+    tg_cgroup at = *where;
+    const char *group = at.group;
+    do {
         double quota = cpu ? group_quota(root, where, group) : 0;
         if (quota > 0 && (share->quota == 0 || quota < share->quota)) {
             share->quota = quota;
@@ -227,25 +116,21 @@ static void walk_up(const char *root, const cgroup *where, bool cpu, bool memory
         if (memory)
             share->memory_limit_bytes =
                 smaller_limit(share->memory_limit_bytes, group_memory(root, where, group));
-        char *slash = strrchr(group, '/');
-        if (!slash)
-            return;
-        *slash = '\0';
-    }
+    } while (tg_cgroup_go_up(&at));
 }
 
 static void read_cgroups(const char *root, tg_cpu_share *share)
 {
-    cgroup where = {0};
-    if (find_cgroup(root, "", 2, &where)) {
+    tg_cgroup where = {0};
+    if (tg_cgroup_find(root, "", 2, &where)) {
         share->cgroup_version = 2;
         walk_up(root, &where, true, true, share);
     }
-    if (find_cgroup(root, "cpu", 1, &where)) {
+    if (tg_cgroup_find(root, "cpu", 1, &where)) {
         share->cgroup_version = 1;
         walk_up(root, &where, true, false, share);
     }
-    if (find_cgroup(root, "memory", 1, &where)) {
+    if (tg_cgroup_find(root, "memory", 1, &where)) {
         share->cgroup_version = 1;
         walk_up(root, &where, false, true, share);
     }
@@ -269,7 +154,7 @@ void tg_cpu_model(const char *root, char *out, size_t size)
 {
     char text[8192];
     snprintf(out, size, "unknown");
-    if (!read_text(root, "/proc/cpuinfo", text, sizeof text))
+    if (!tg_cgroup_read(root, "/proc/cpuinfo", text, sizeof text))
         return;
     const char *at = strstr(text, "model name");
     const char *colon = at ? strchr(at, ':') : NULL;
