@@ -10,7 +10,7 @@
 
 typedef struct diagnose_settings {
     tg_diagnose_options options;
-    bool write, list;
+    bool write, list, settings;
 } diagnose_settings;
 
 static const tg_option OPTIONS[] = {
@@ -32,6 +32,10 @@ static const tg_option OPTIONS[] = {
      .type = TG_OPTION_BOOL,
      .offset = offsetof(diagnose_settings, write),
      .help = "keep what was found in findings.json of the run"},
+    {.name = "settings",
+     .type = TG_OPTION_BOOL,
+     .offset = offsetof(diagnose_settings, settings),
+     .help = "print only the options to change, worst first, as a file for --config"},
 };
 
 static const tg_command_group GROUPS[] = {{"Rules", OPTIONS, TG_COUNT_OF(OPTIONS), 0}};
@@ -93,8 +97,11 @@ static tg_status write_findings(const tg_diagnosis *diagnosis, const tg_history 
 static tg_status tell(const tg_invocation *invocation, const tg_diagnosis *diagnosis,
                       const tg_history *history)
 {
+    const diagnose_settings *s = invocation->settings;
     tg_text text = {0};
-    if (invocation->common->json)
+    if (s->settings)
+        tg_diagnosis_print_settings(diagnosis, &text);
+    else if (invocation->common->json)
         tg_diagnosis_print_json(diagnosis, history, &text);
     else
         tg_diagnosis_print_text(diagnosis, history, &text);
@@ -128,6 +135,8 @@ static tg_status run(const tg_invocation *invocation)
 static const tg_command_note EXAMPLES[] = {
     {"tagine diagnose runs/teacher", "What was found, worst first, and what to change"},
     {"tagine diagnose runs/teacher --write --json", "The same for programs, kept in findings.json"},
+    {"tagine diagnose runs/teacher --settings",
+     "The options to change alone, as lines that --config reads"},
     {"tagine diagnose --list-rules", "What is looked for, and from which limits on"},
     {0},
 };

@@ -51,6 +51,9 @@ void tg_diagnosis_print_json(const tg_diagnosis *diagnosis, const tg_history *hi
                              tg_text *out);
 void tg_diagnosis_print_text(const tg_diagnosis *diagnosis, const tg_history *history,
                              tg_text *out);
+/* "OPTION: NEW  # RULE, now OLD, step A s -> B s" a line, worst first: what --config of train and distill reads. Findings
+ * of one rank alone are left out, and of several on one option all but the first. */
+void tg_diagnosis_print_settings(const tg_diagnosis *diagnosis, tg_text *out);
 /* One finding as an object of that document. */
 void tg_finding_put_json(tg_json_writer *writer, const char *key, const tg_finding *finding);
 /* "--workers 14"; "" when it names no option. */

@@ -112,6 +112,34 @@ static void test_one_advice(void **state)
     tg_test_run_done(&run);
 }
 
+/* As an options file: one line an option, none of what is explained or of one rank alone. */
+static void test_settings(void **state)
+{
+    tg_diagnosis d = {0};
+    tg_text text = {0};
+    (void)state;
+    tg_finding *f = tg_findings_add(&d.findings, "Dataloader", TG_SEVERITY_WARNING);
+    tg_finding_set_number(f, "workers", 48, 1);
+    tg_finding_predict(f, 0.5, 0.25, 0.5);
+    f = tg_findings_add(&d.findings, "Straggler", TG_SEVERITY_WARNING);
+    tg_finding_set_number(f, "threads", 4, 2);
+    f->rank = 3;
+    tg_finding_set_option(tg_findings_add(&d.findings, "A", TG_SEVERITY_NOTE), "amp", "false",
+                          "true");
+    tg_finding_set_number(tg_findings_add(&d.findings, "CPUBottleneck", TG_SEVERITY_NOTE),
+                          "workers", 48, 3);
+    f = tg_findings_add(&d.findings, "B", TG_SEVERITY_NOTE);
+    tg_finding_set_number(f, "zero", 0, 1);
+    f->explained_by = "A";
+    (void)tg_findings_add(&d.findings, "C", TG_SEVERITY_NOTE);
+    tg_diagnosis_print_settings(&d, &text);
+    assert_string_equal(tg_text_string(&text),
+                        "workers: 1  # Dataloader, now 48, step 0.5 s -> 0.25 s\n"
+                        "amp: true  # A, now false\n");
+    tg_text_done(&text);
+    tg_diagnosis_done(&d);
+}
+
 static void test_worst_first(void **state)
 {
     tg_test_run run = make_case();
@@ -211,15 +239,11 @@ static void test_say(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules_are_sound),
-        cmocka_unit_test(test_nothing_there),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_one_advice),
-        cmocka_unit_test(test_worst_first),
-        cmocka_unit_test(test_width),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_written_run),
-        cmocka_unit_test(test_say),
+        cmocka_unit_test(test_rules_are_sound), cmocka_unit_test(test_nothing_there),
+        cmocka_unit_test(test_options),         cmocka_unit_test(test_one_advice),
+        cmocka_unit_test(test_settings),        cmocka_unit_test(test_worst_first),
+        cmocka_unit_test(test_width),           cmocka_unit_test(test_file),
+        cmocka_unit_test(test_written_run),     cmocka_unit_test(test_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
