@@ -50,7 +50,7 @@ void tg_profile_print_ledger(const tg_ledger *l, tg_text *out)
     const char *unit = l->total_s < 600 ? "s" : l->total_s < 36000 ? "min" : "h";
     tg_text_append_format(out, "  %-25s %9s %6s\n", "wall time", unit, "%");
     for (int row = 0; row < TG_LEDGER_ROWS; row++)
-        if (l->seconds[row] > 0)
+        if (l->seconds[row] > 1e-4 * l->total_s)
             append_ledger_row(out, tg_ledger_row_name((tg_ledger_row)row), l->seconds[row],
                               l->total_s);
     tg_text_append_format(out, "  %-25s %9.2f %6.1f\n", "together",
