@@ -79,7 +79,7 @@ void tg_glyphs_bar(const tg_glyphs *glyphs, double share, size_t width, tg_text 
 static const tg_color PART_COLORS[] = {
     TG_COLOR_RED,   TG_COLOR_MAGENTA, TG_COLOR_BLUE,    TG_COLOR_CYAN, TG_COLOR_YELLOW,
     TG_COLOR_GREEN, TG_COLOR_DIM,     TG_COLOR_MAGENTA, TG_COLOR_CYAN, TG_COLOR_YELLOW};
-static const char *const PART_BLOCKS[] = {"█", "▓", "▒", "░", "▚", "▞", "·", "▖", "▝", "▗"};
+static const char *const PART_BLOCKS[] = {"█", "▓", "▒", "░", "▚", "▞", "·", "▙", "▛", "▟"};
 static const char PART_LETTERS[] = "#*+=%:.~-o";
 enum { PARTS = sizeof PART_LETTERS - 1 };
 

@@ -171,6 +171,13 @@ static void copy_text(const tg_json_node *object, const char *key, char *out, si
     snprintf(out, size, "%s", text);
 }
 
+static void take_finding(const tg_json_node *node, tg_live_finding *out)
+{
+    copy_text(node, "rule", out->rule, sizeof out->rule);
+    copy_text(node, "severity", out->severity, sizeof out->severity);
+    copy_text(node, "title", out->title, sizeof out->title);
+}
+
 static void take_findings(tg_live *live)
 {
     tg_json_node list;
@@ -181,16 +188,17 @@ static void take_findings(tg_live *live)
     if (tg_json_node_kind(&root) != TG_JSON_OBJECT || !tg_json_find(&root, "findings", &list) ||
         tg_json_node_kind(&list) != TG_JSON_ARRAY)
         return;
-    live->finding_count = tg_json_count(&list);
-    for (size_t i = 0; i < live->finding_count && i < TG_LIVE_FINDINGS; i++) {
+    for (size_t i = 0; i < tg_json_count(&list); i++) {
         const tg_json_node node = tg_json_element(&list, i);
-        tg_live_finding *finding = &live->findings[i];
-        *finding = (tg_live_finding){0};
+        char explained[64];
         if (tg_json_node_kind(&node) != TG_JSON_OBJECT)
             continue;
-        copy_text(&node, "rule", finding->rule, sizeof finding->rule);
-        copy_text(&node, "severity", finding->severity, sizeof finding->severity);
-        copy_text(&node, "title", finding->title, sizeof finding->title);
+        copy_text(&node, "explained_by", explained, sizeof explained);
+        if (explained[0])
+            continue; /* by another one, which says it better */
+        if (live->finding_count < TG_LIVE_FINDINGS)
+            take_finding(&node, &live->findings[live->finding_count]);
+        live->finding_count++;
     }
 }
 

@@ -184,7 +184,8 @@ static void findings_and_warnings_are_shown(void **state)
     char *run = tg_run_files_make("findings");
     tg_run_files_write(
         run, "findings.json",
-        "{\"findings\":[{\"rule\":\"A\",\"severity\":\"serious\",\"title\":\"x\"},7]}");
+        "{\"findings\":[{\"rule\":\"A\",\"severity\":\"serious\",\"title\":\"x\"},7,"
+        "{\"rule\":\"B\",\"explained_by\":\"A\"},{\"rule\":\"C\",\"explained_by\":null}]}");
     tg_run_files_append(run, "log/rank-0.log",
                         "2026-01-01T00:00:00.000Z info a\n"
                         "2026-01-01T00:00:01.000Z warning b\n"
@@ -194,7 +195,7 @@ static void findings_and_warnings_are_shown(void **state)
     look(BEGIN, true);
     assert_int_equal(live.finding_count, 2);
     assert_string_equal(live.findings[0].rule, "A");
-    assert_string_equal(live.findings[1].rule, "");
+    assert_string_equal(live.findings[1].rule, "C");
     assert_int_equal(live.warning_count, 2);
     assert_string_equal(live.warnings[0], "2026-01-01T00:00:01.000Z warning b");
     tg_run_files_write(run, "findings.json", "[");
