@@ -19,6 +19,7 @@ static const struct {
     [TG_LEDGER_EVALUATION] = {"evaluation", "evaluation"},
     [TG_LEDGER_CHECKPOINT] = {"checkpoint", "checkpoints"},
     [TG_LEDGER_TUNE] = {"tune", "trying settings"},
+    [TG_LEDGER_RECORDS] = {"records", "writing records"},
     [TG_LEDGER_FINISH] = {"finish", "finishing"},
     [TG_LEDGER_REPEATED] = {"repeated", "work lost and repeated"},
     [TG_LEDGER_IDLE] = {"idle", "idle between attempts"},
@@ -80,6 +81,7 @@ static void add_spans(const tg_history *h, tg_ledger *l)
                                                         [TG_SPAN_EVALUATION] = TG_LEDGER_EVALUATION,
                                                         [TG_SPAN_CHECKPOINT] = TG_LEDGER_CHECKPOINT,
                                                         [TG_SPAN_TUNE] = TG_LEDGER_TUNE,
+                                                        [TG_SPAN_RECORDS] = TG_LEDGER_RECORDS,
                                                         [TG_SPAN_FINISH] = TG_LEDGER_FINISH,
                                                         [TG_SPAN_DROPPED] = TG_LEDGER_REPEATED,
                                                         [TG_SPAN_END] = TG_LEDGER_ROWS};

@@ -32,6 +32,7 @@ typedef enum tg_ledger_row {
     TG_LEDGER_EVALUATION,
     TG_LEDGER_CHECKPOINT,
     TG_LEDGER_TUNE,
+    TG_LEDGER_RECORDS, /* writing records, where a step did not hide it among its own */
     TG_LEDGER_FINISH,
     TG_LEDGER_REPEATED,
     TG_LEDGER_IDLE,

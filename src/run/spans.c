@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const NAMES[TG_SPAN_KINDS] = {"attempt", "start",  "evaluation", "checkpoint",
-                                                 "tune",    "finish", "dropped",    "end"};
+static const char *const NAMES[TG_SPAN_KINDS] = {
+    "attempt", "start", "evaluation", "checkpoint", "tune", "records", "finish", "dropped", "end"};
 
 const char *tg_span_kind_name(tg_span_kind kind)
 {

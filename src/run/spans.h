@@ -23,7 +23,8 @@ typedef enum tg_span_kind {
     TG_SPAN_EVALUATION, /* of student or teacher */
     TG_SPAN_CHECKPOINT, /* saving the state, and the best model */
     TG_SPAN_TUNE,       /* trying settings */
-    TG_SPAN_FINISH,     /* from the last step, evaluation or save to the end */
+    TG_SPAN_RECORDS, /* writing records, operations, timelines, where that took long; short is in steps */
+    TG_SPAN_FINISH, /* from the last step, evaluation or save to the end */
     TG_SPAN_DROPPED, /* seconds of steps that an earlier attempt did and a later one repeats; no moment */
     TG_SPAN_END, /* the moment alone: seconds 0 */
     TG_SPAN_KINDS

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static const int64_t LONG_WRITING_NS = INT64_C(5000000);
+
 typedef struct window {
     int64_t batches;   /* in it so far */
     uint64_t position; /* after its last batch */
@@ -158,6 +160,15 @@ static void show_step(tg_job *job, window *w, const tg_step_record *record)
     job->watch->step(job->watch->user, &progress, record);
 }
 
+/* Records are written after a step that ended at end_ns. A disk that is slow is no slow step: from here on it is told
+ * apart. Where it is not, the next step begins where this one ended. Returns where it begins. */
+static int64_t note_writing(const tg_job *job, int64_t end_ns)
+{
+    if (tg_clock_ns() - end_ns < LONG_WRITING_NS)
+        return end_ns;
+    return tg_wall_span(job->watch->wall, TG_SPAN_RECORDS, end_ns);
+}
+
 /* Ends a window: update, record, and a checkpoint where one is due. */
 static tg_status end_window(tg_job *job, window *w)
 {
@@ -168,6 +179,7 @@ static tg_status end_window(tg_job *job, window *w)
     job->stop = report.stop;
     if (job->stop && job->watch->stopping)
         job->watch->stopping(job->watch->user, job->stop);
+    int64_t now = tg_clock_ns();
     job->state.updates++;
     tg_job_end_recording(job, &report);
     job->state.position = w->position;
@@ -177,7 +189,6 @@ static tg_status end_window(tg_job *job, window *w)
     if (report.skipped)
         tg_log_warning("update %lld was skipped: the loss or its gradient is not finite",
                        (long long)job->state.updates);
-    int64_t now = tg_clock_ns();
     tg_wall_step(job->watch->wall, job->state.updates, now);
     tg_step_record record = make_record(job, w, &report, lr, now);
     if (tg_job_is_first(job) && tg_metrics_write_step(&job->metrics, &record) != TG_OK)
@@ -185,6 +196,7 @@ static tg_status end_window(tg_job *job, window *w)
     tg_job_note_phases(job, &record, report.own_images);
     tg_job_note_operations(job, &record);
     show_step(job, w, &record);
+    now = note_writing(job, now);
     if (!job->memory_known) {
         TG_TRY(tg_job_tell_peak(job));
         now = tg_wall_span(job->watch->wall, TG_SPAN_START, now);
