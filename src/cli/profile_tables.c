@@ -243,6 +243,14 @@ static bool has_teacher(const tg_operation_table *t)
     return teacher;
 }
 
+static bool beats_peak(const tg_operation_table *t)
+{
+    bool beats = false;
+    for (size_t i = 0; i < t->count; i++)
+        beats |= t->rows[i].peak_share > 1.05;
+    return beats;
+}
+
 static bool has_beside(const tg_operation_table *t)
 {
     bool beside = false;
@@ -271,6 +279,9 @@ void tg_profile_print_operations(const tg_operation_table *t, const tg_operation
     tg_text_append_char(out, '\n');
     if (view->by != TG_BY_PHASE && has_teacher(t))
         tg_text_append_string(out, "  (t): the teacher's\n");
+    if (view->by == TG_BY_OPERATION && !view->over_ranks && beats_peak(t))
+        tg_text_append_string(out, "  over 100 % of the peak: it was measured while others had the "
+                                   "cores as well\n");
     if (!has_beside(t))
         return;
     tg_text_append_string(out, "\n  beside the steps, on other threads\n");

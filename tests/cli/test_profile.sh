@@ -47,6 +47,14 @@ adds_up whole "$after - $before"
 holds "$(of start_up) > 0 && $(of evaluation) > 0 && $(of checkpoint) > 0 && $(of attempts) == 1" "rows of a whole run"
 grep -q '"ended":true' out || fault "a run that ended: $(cat out)"
 [ "$(grep -c '"what":"evaluation"' whole/spans.jsonl)" = 3 ] || fault "evaluations: $(cat whole/spans.jsonl)"
+# the operations' steps are the steps, and phases and what is left add up to them
+profile whole --json --by phase --top 100
+sum=$(sed 's/{"operation"/\n&/g' out | sed -n 's/.*"in_steps":true.*"step_s":\([0-9.e-]*\),"call_s".*/+\1/p' | tr -d '\n')
+rest=$(of rest_s)
+step=$(sed 's/.*"operations":{//' out >a && sed -n 's/^[^{]*"step_s":\([0-9.e-]*\),"rest_s".*/\1/p' a)
+holds "$step - ($rest $sum) < 1e-9 && $step - ($rest $sum) > -1e-9" "phases of a step: $(cat out)"
+mean=$(sed -n 's/.*"t_step":{"mean":\([0-9.e-]*\).*/\1/p' out)
+holds "$step < 1.02 * $mean && $step > 0.98 * $mean" "the operations' step and the steps' mean"
 profile whole
 grep -q 'together.* 100.0$' out || fault "the table: $(cat out)"
 grep -q '^Steps: median .*, 90 % between .* images/s$' out && grep -q '^  backward .* ms ' out || fault "steps: $(cat out)"

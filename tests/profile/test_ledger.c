@@ -41,9 +41,13 @@ static void assert_adds_up(const tg_ledger *l, double total)
 static void test_one_attempt(void **state)
 {
     tg_step_record steps[] = {step(1, 103), step(2, 104), step(3, 105.5)};
-    tg_span spans[] = {{1, TG_SPAN_ATTEMPT, 100, NAN, 0},      {1, TG_SPAN_START, 100, 1.5, 0},
-                       {1, TG_SPAN_EVALUATION, 101.5, 0.5, 0}, {1, TG_SPAN_CHECKPOINT, 104, 0.5, 2},
-                       {1, TG_SPAN_FINISH, 105.5, 1, 3},       {1, TG_SPAN_END, 107, 0, 3}};
+    tg_span spans[] = {{1, TG_SPAN_ATTEMPT, 100, NAN, 0},
+                       {1, TG_SPAN_START, 100, 1.25, 0},
+                       {1, TG_SPAN_RECORDS, 101.25, 0.25, 0},
+                       {1, TG_SPAN_EVALUATION, 101.5, 0.5, 0},
+                       {1, TG_SPAN_CHECKPOINT, 104, 0.5, 2},
+                       {1, TG_SPAN_FINISH, 105.5, 1, 3},
+                       {1, TG_SPAN_END, 107, 0, 3}};
     const tg_history h = {.inputs = TG_INPUT_SPANS | TG_INPUT_STEPS,
                           .steps = steps,
                           .step_count = COUNT(steps),
@@ -54,7 +58,8 @@ static void test_one_attempt(void **state)
     (void)state;
     tg_ledger_make(&h, &l);
     assert_adds_up(&l, 7);
-    assert_seconds(&l, TG_LEDGER_START, 1.5);
+    assert_seconds(&l, TG_LEDGER_START, 1.25);
+    assert_seconds(&l, TG_LEDGER_RECORDS, 0.25);
     assert_seconds(&l, TG_LEDGER_DATA, 0.375);
     assert_seconds(&l, TG_LEDGER_FORWARD, 0.75);
     assert_seconds(&l, TG_LEDGER_EXCHANGE, 0.75);
