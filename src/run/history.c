@@ -235,6 +235,23 @@ static tg_status take_operations(tg_history *h, const char *path)
     return TG_OK;
 }
 
+/* As an operations file: what is none of ours counts as a bad line. */
+static tg_status read_tune(tg_history *h)
+{
+    char *path = inside(h, "tune.json");
+    if (!path)
+        return TG_ERROR_MACHINE;
+    const bool there = tg_file_exists(path);
+    tg_status status = there ? tg_tune_read(path, &h->tune) : TG_OK;
+    free(path);
+    if (status == TG_ERROR_INPUT) {
+        h->bad_lines++;
+        tg_error_clear();
+        return TG_OK;
+    }
+    return status;
+}
+
 static int by_host(const void *a, const void *b)
 {
     return strcmp(((const tg_system_host *)a)->host, ((const tg_system_host *)b)->host);
@@ -255,7 +272,8 @@ static void note_inputs(tg_history *h)
                 (h->step_count ? TG_INPUT_STEPS : 0u) | (h->eval_count ? TG_INPUT_EVALS : 0u) |
                 (h->rank_row_count ? TG_INPUT_RANKS : 0u) | (h->span_count ? TG_INPUT_SPANS : 0u) |
                 (h->host_count ? TG_INPUT_SYSTEM : 0u) | (devices ? TG_INPUT_DEVICES : 0u) |
-                (h->operation_ranks ? TG_INPUT_OPERATIONS : 0u);
+                (h->operation_ranks ? TG_INPUT_OPERATIONS : 0u) |
+                (h->tune.count ? TG_INPUT_TUNE : 0u);
     const double ranks = tg_history_info_number(h, "ranks");
     h->ranks = ranks >= 1 ? (int)ranks : 1;
 }
@@ -270,6 +288,7 @@ static tg_status read_all(tg_history *h)
     TG_TRY(read_lines(&r, "spans.jsonl", read_spans));
     TG_TRY(each_file(h, "system", "", ".jsonl", take_host));
     TG_TRY(each_file(h, "trace", "operations-rank-", ".json", take_operations));
+    TG_TRY(read_tune(h));
     if (h->host_count)
         qsort(h->hosts, h->host_count, sizeof *h->hosts, by_host);
     if (h->operation_ranks)
@@ -311,6 +330,7 @@ void tg_history_close(tg_history *h)
     for (size_t i = 0; i < h->operation_ranks; i++)
         tg_operations_done(&h->operations[i]);
     free(h->operations);
+    tg_tune_done(&h->tune);
     free(h->path);
     *h = (tg_history){0};
 }

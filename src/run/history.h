@@ -17,6 +17,7 @@
 #include "run/rank_steps.h"
 #include "run/spans.h"
 #include "run/system.h"
+#include "run/tune.h"
 
 #include <stdbool.h>
 
@@ -31,7 +32,8 @@ typedef enum tg_history_input {
     TG_INPUT_SYSTEM = 1 << 6,     /* system/: samples of at least one machine */
     TG_INPUT_DEVICES = 1 << 7,    /* samples of accelerators */
     TG_INPUT_OPERATIONS = 1 << 8, /* trace/operations-rank-N.json */
-    TG_INPUT_COUNT = 9
+    TG_INPUT_TUNE = 1 << 9,       /* tune.json */
+    TG_INPUT_COUNT = 10
 } tg_history_input;
 
 typedef struct tg_history_rank_row {
@@ -57,6 +59,7 @@ typedef struct tg_history {
     size_t host_count;
     tg_operations *operations; /* by rank */
     size_t operation_ranks;
+    tg_tune_file tune;
     int ranks;        /* of the last attempt */
     size_t bad_lines; /* that were no record, of all files */
 } tg_history;

@@ -16,6 +16,7 @@ static const char *const INPUT_NAMES[TG_INPUT_COUNT] = {
     "samples of the machine (system/)",
     "samples of accelerators (system/)",
     "times of operations (trace/operations-rank-N.json)",
+    "trials of loader workers (tune.json)",
 };
 
 const char *tg_history_input_name(tg_history_input input)
