@@ -1,5 +1,7 @@
 #include "profile/exchange.h"
 
+#include "profile/sane.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -11,9 +13,10 @@ static void add_rows(const tg_history *h, tg_exchange *x)
             continue;
         double least = INFINITY, waited = 0;
         for (size_t r = 0; r < row->ranks; r++) {
-            waited += row->each[r].t_reduce / (double)row->ranks;
-            least = fmin(least, row->each[r].t_reduce);
-            x->step_s += row->each[r].t_step / (double)row->ranks;
+            const double wait = tg_sane_sum(row->each[r].t_reduce);
+            waited += wait / (double)row->ranks;
+            least = fmin(least, wait);
+            x->step_s += tg_sane_sum(row->each[r].t_step) / (double)row->ranks;
         }
         x->waited_s += waited;
         x->exposed_s += least;
@@ -31,7 +34,8 @@ static double own_work(const tg_history *h, const tg_exchange *x, size_t rank)
     double sum = 0;
     for (size_t i = 0; i < h->rank_row_count; i++)
         if (h->rank_rows[i].ranks == x->ranks)
-            sum += h->rank_rows[i].each[rank].t_step - h->rank_rows[i].each[rank].t_reduce;
+            sum += tg_sane_sum(h->rank_rows[i].each[rank].t_step -
+                               h->rank_rows[i].each[rank].t_reduce);
     return sum / (double)x->steps;
 }
 
@@ -62,7 +66,7 @@ static void add_operations(const tg_history *h, tg_exchange *x)
         for (size_t i = 0; i < file->count; i++) {
             if (strcmp(file->each[i].phase, "exchange") != 0)
                 continue;
-            seconds += file->each[i].seconds / (double)file->steps;
+            seconds += tg_sane_sum(file->each[i].seconds) / (double)file->steps;
             bytes += file->each[i].bytes / (double)file->steps;
         }
     }

@@ -1,5 +1,7 @@
 #include "profile/ledger.h"
 
+#include "profile/sane.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +41,7 @@ const char *tg_ledger_row_name(tg_ledger_row row)
 /* NaN, of a part that a file does not have, is nothing. */
 static void add(tg_ledger *l, tg_ledger_row row, double seconds)
 {
-    l->seconds[row] += isnan(seconds) ? 0 : seconds;
+    l->seconds[row] += tg_sane_sum(seconds);
 }
 
 /* What is exchange of a wait in step `step`; the others' waits tell. *at: where to look first in the rows. */
@@ -61,7 +63,7 @@ static void add_steps(const tg_history *h, tg_ledger *l)
     size_t at = 0;
     for (size_t i = 0; i < h->step_count; i++) {
         const tg_step_record *s = &h->steps[i];
-        const double exchange = exchange_of(h, s->step, s->t_reduce, &at);
+        const double exchange = exchange_of(h, s->step, tg_sane_sum(s->t_reduce), &at);
         add(l, TG_LEDGER_DATA, s->t_data);
         add(l, TG_LEDGER_TEACHER, s->t_teacher);
         add(l, TG_LEDGER_FORWARD, s->t_forward);
@@ -69,7 +71,7 @@ static void add_steps(const tg_history *h, tg_ledger *l)
         add(l, TG_LEDGER_EXCHANGE, exchange);
         add(l, TG_LEDGER_SLOWER, s->t_reduce - exchange);
         add(l, TG_LEDGER_OPTIMIZER, s->t_optimizer);
-        l->other_steps_s += isnan(s->t_other) ? 0 : s->t_other;
+        l->other_steps_s += tg_sane_sum(s->t_other);
     }
     l->steps = (int64_t)h->step_count;
 }
@@ -104,15 +106,17 @@ typedef struct attempt {
 /* The attempt whose spans begin at `first`: up to the next line that begins one. */
 static attempt find_attempt(const tg_history *h, size_t first)
 {
-    attempt a = {.first = first, .end = first + 1, .begin = h->spans[first].time};
+    attempt a = {.first = first, .end = first + 1, .begin = NAN, .until = NAN};
     while (a.end < h->span_count && h->spans[a.end].kind != TG_SPAN_ATTEMPT)
         a.end++;
-    a.until = a.begin;
     for (size_t i = first; i < a.end; i++) {
         const tg_span *span = &h->spans[i];
+        const double time = tg_sane_moment(span->time);
         a.ended |= span->kind == TG_SPAN_END;
-        if (span->kind != TG_SPAN_DROPPED) /* those are an earlier attempt's */
-            a.until = fmax(a.until, span->time + (isnan(span->seconds) ? 0 : span->seconds));
+        if (span->kind == TG_SPAN_DROPPED) /* those are an earlier attempt's */
+            continue;
+        a.begin = fmin(a.begin, time);
+        a.until = fmax(a.until, time + tg_sane_sum(span->seconds));
     }
     return a;
 }
@@ -128,7 +132,7 @@ static void add_step_moments(const tg_history *h, attempt *a)
             last = h->spans[i].step;
     for (size_t i = 0; i < h->step_count; i++)
         if (h->steps[i].step > first && h->steps[i].step <= last)
-            a->until = fmax(a->until, h->steps[i].time);
+            a->until = fmax(a->until, tg_sane_moment(h->steps[i].time));
 }
 
 /* What the next attempt dropped this one had done. */
@@ -138,8 +142,8 @@ static void add_dropped_moments(const tg_history *h, const attempt *next, attemp
         const tg_span *span = &h->spans[i];
         if (span->kind != TG_SPAN_DROPPED)
             continue;
-        const double begin = isnan(span->time) ? a->until : span->time;
-        a->until = fmax(a->until, fmin(begin + span->seconds, next->begin));
+        const double time = tg_sane_moment(span->time), begin = isnan(time) ? a->until : time;
+        a->until = fmax(a->until, fmin(begin + tg_sane_sum(span->seconds), next->begin));
     }
 }
 
@@ -165,7 +169,7 @@ static void add_gap(const tg_history *h, const attempt *a, const attempt *next, 
         begun = last_sample(h, a->until, next->begin) - a->until;
     if (isnan(begun))
         begun = 0;
-    l->total_s += gap;
+    l->total_s += tg_sane_sum(gap);
     l->killed += !a->ended;
     add(l, TG_LEDGER_REPEATED, begun);
     add(l, TG_LEDGER_IDLE, gap - begun);
@@ -182,7 +186,7 @@ static void add_attempts(const tg_history *h, tg_ledger *l)
             add_dropped_moments(h, &next, &a);
             add_gap(h, &a, &next, l);
         }
-        l->total_s += a.until - a.begin;
+        l->total_s += tg_sane_sum(a.until - a.begin);
         l->begin = fmin(l->begin, a.begin);
         l->end = a.until;
         l->ended = a.ended;
@@ -197,10 +201,10 @@ static double timeless_steps(const tg_history *h)
     const attempt first = find_attempt(h, 0);
     for (size_t i = 0; i < first.end; i++)
         if (h->spans[i].kind == TG_SPAN_DROPPED)
-            seconds += h->spans[i].seconds;
+            seconds += tg_sane_sum(h->spans[i].seconds);
     for (size_t i = 0; i < h->step_count; i++)
         if (isnan(h->steps[i].time))
-            seconds += isnan(h->steps[i].t_step) ? 0 : h->steps[i].t_step;
+            seconds += tg_sane_sum(h->steps[i].t_step);
     return seconds;
 }
 

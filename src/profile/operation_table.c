@@ -1,12 +1,21 @@
 #include "profile/operation_table.h"
 
+#include "profile/sane.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const uint64_t MOST_CALLS = UINT64_C(1000000000000000);
+
 bool tg_operation_in_steps(const char *phase)
 {
     return strcmp(phase, "exchange") != 0 && strcmp(phase, "loader") != 0;
+}
+
+static bool has_steps(const tg_operations *file)
+{
+    return file->steps > 0 && tg_sane_seconds(file->seconds) > 0;
 }
 
 /* An operation of one rank's file. */
@@ -60,10 +69,11 @@ static size_t list_entries(const tg_history *h, entry *out)
     size_t count = 0, rank = 0;
     for (size_t r = 0; r < h->operation_ranks; r++) {
         const tg_operations *file = &h->operations[r];
-        if (file->steps <= 0)
+        if (!has_steps(file))
             continue;
         for (size_t i = 0; i < file->count; i++)
-            out[count++] = (entry){.operation = &file->each[i], .file = file, .rank = rank};
+            if (tg_sane_seconds(file->each[i].seconds) >= 0 && file->each[i].calls < MOST_CALLS)
+                out[count++] = (entry){.operation = &file->each[i], .file = file, .rank = rank};
         rank++;
     }
     qsort(out, count, sizeof *out, by_key);
@@ -97,6 +107,12 @@ static tg_operation common_key(const entry *entries, size_t count, size_t *out_s
     return key;
 }
 
+/* NaN where nothing was counted, or what no machine can do. */
+static double rate(double work, double seconds)
+{
+    return seconds > 0 && work / seconds < 1e18 ? work / seconds : NAN;
+}
+
 /* Rates are of the calls whose work was counted, the share of the peak each by its own type's and machine's. */
 static void add_rates(const entry *entries, size_t count, tg_operation_row *row)
 {
@@ -113,9 +129,9 @@ static void add_rates(const entry *entries, size_t count, tg_operation_row *row)
             bytes_s += o->seconds;
         }
     }
-    row->flops_per_s = flops_s > 0 ? flops / flops_s : NAN;
-    row->bytes_per_s = bytes_s > 0 ? bytes / bytes_s : NAN;
-    row->peak_share = flops_s > 0 ? peak_s / flops_s : NAN;
+    row->flops_per_s = rate(flops, flops_s);
+    row->bytes_per_s = rate(bytes, bytes_s);
+    row->peak_share = isnan(row->flops_per_s) ? NAN : peak_s / flops_s;
 }
 
 /* ranks: [table->ranks], scratch. */
@@ -151,7 +167,7 @@ static tg_operation_row make_row(const entry *entries, size_t count,
 static int rank_number(const tg_history *h, int index)
 {
     for (size_t r = 0; r < h->operation_ranks; r++)
-        if (h->operations[r].steps > 0 && index-- == 0)
+        if (has_steps(&h->operations[r]) && index-- == 0)
             return h->operations[r].rank;
     return -1;
 }
@@ -167,14 +183,14 @@ static void add_steps(const tg_history *h, tg_operation_table *t)
     double recording = 0;
     for (size_t r = 0; r < h->operation_ranks; r++) {
         const tg_operations *file = &h->operations[r];
-        if (file->steps <= 0)
+        if (!has_steps(file))
             continue;
         if (!t->ranks || file->first_step < t->first_step)
             t->first_step = file->first_step;
         t->last_step = file->last_step > t->last_step ? file->last_step : t->last_step;
         t->steps = file->steps > t->steps ? file->steps : t->steps;
         t->step_s += file->seconds / (double)file->steps;
-        recording += file->recording_s / file->seconds;
+        recording += tg_sane_seconds(file->recording_s) / file->seconds;
         t->ranks++;
     }
     t->step_s /= (double)t->ranks;

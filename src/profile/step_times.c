@@ -1,5 +1,7 @@
 #include "profile/step_times.h"
 
+#include "profile/sane.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,7 +34,7 @@ const char *tg_step_part_name(tg_step_part part)
 
 static double number_at(const void *record, size_t offset)
 {
-    return *(const double *)((const char *)record + offset);
+    return tg_sane_seconds(*(const double *)((const char *)record + offset));
 }
 
 static int by_size(const void *a, const void *b)
@@ -79,7 +81,7 @@ static double images_per_s(const tg_history *h)
     double images = 0, seconds = 0;
     for (size_t i = 0; i < h->step_count; i++) {
         images += (double)h->steps[i].images;
-        seconds += isnan(h->steps[i].t_step) ? 0 : h->steps[i].t_step;
+        seconds += tg_sane_sum(h->steps[i].t_step);
     }
     return seconds > 0 ? images / seconds : NAN;
 }
@@ -117,7 +119,7 @@ static void find_slow(const tg_history *h, tg_step_times *t)
 {
     for (size_t i = 0; i < h->step_count; i++) {
         const tg_step_record *s = &h->steps[i];
-        if (!(s->t_step > TG_STEP_SLOW * t->step.median))
+        if (!(tg_sane_seconds(s->t_step) > TG_STEP_SLOW * t->step.median))
             continue;
         t->slow++;
         t->slow_beyond_s += s->t_step - t->step.median;
@@ -142,7 +144,7 @@ static tg_part_ranks ranks_of(const tg_history *h, size_t ranks, size_t offset, 
             continue;
         rows++;
         for (size_t r = 0; r < ranks; r++)
-            sums[r] += number_at(&h->rank_rows[i].each[r], offset);
+            sums[r] += tg_sane_sum(number_at(&h->rank_rows[i].each[r], offset));
     }
     tg_part_ranks p = {.least = INFINITY, .most = -INFINITY};
     for (size_t r = 0; r < ranks; r++) {

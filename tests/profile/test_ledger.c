@@ -213,6 +213,32 @@ static void test_old_beginning(void **state)
     assert_seconds(&l, TG_LEDGER_REPEATED, 3);
 }
 
+/* Numbers that cannot be, of damaged lines, spoil nothing else. */
+static void test_damage(void **state)
+{
+    tg_step_record steps[] = {step(1, 101), step(2, 1e300), step(3, 103)};
+    tg_span spans[] = {{1, TG_SPAN_ATTEMPT, -1e308, NAN, 0},
+                       {1, TG_SPAN_START, 100, -5, 0},
+                       {1, TG_SPAN_CHECKPOINT, NAN, 1e308, 2},
+                       {1, TG_SPAN_END, 103.5, 0, 3}};
+    tg_history h = {.inputs = TG_INPUT_SPANS | TG_INPUT_STEPS,
+                    .steps = steps,
+                    .step_count = COUNT(steps),
+                    .spans = spans,
+                    .span_count = COUNT(spans),
+                    .ranks = 1};
+    tg_ledger l;
+    (void)state;
+    steps[0].t_forward = -1e300;
+    tg_ledger_make(&h, &l);
+    assert_adds_up(&l, 3.5);
+    assert_seconds(&l, TG_LEDGER_FORWARD, 0.5);
+    assert_seconds(&l, TG_LEDGER_CHECKPOINT, 0);
+    spans[1].time = spans[3].time = NAN; /* no moment is known but the steps' */
+    tg_ledger_make(&h, &l);
+    assert_true(l.total_s > 2 && l.total_s < 4);
+}
+
 static void test_nothing(void **state)
 {
     const tg_history h = {.ranks = 1};
@@ -230,7 +256,7 @@ int main(void)
         cmocka_unit_test(test_one_attempt),  cmocka_unit_test(test_killed_and_resumed),
         cmocka_unit_test(test_clock_behind), cmocka_unit_test(test_slow_rank),
         cmocka_unit_test(test_old_records),  cmocka_unit_test(test_old_beginning),
-        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_damage),       cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
