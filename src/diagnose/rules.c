@@ -8,6 +8,19 @@ static const tg_rule *const RULES[] = {
     &tg_rule_cpu_bottleneck,
     &tg_rule_dataloader,
     &tg_rule_io_bottleneck,
+    &tg_rule_loader_oversubscription,
+    &tg_rule_loader_starvation,
+    &tg_rule_wrong_affinity,
+    &tg_rule_cgroup_throttling,
+    &tg_rule_other_jobs,
+    &tg_rule_low_frequency,
+    /* how the step is made */
+    &tg_rule_float32_where_bfloat16,
+    &tg_rule_larger_batch,
+    &tg_rule_optimizer_not_sharded,
+    /* memory */
+    &tg_rule_memory_near_limit,
+    &tg_rule_swap_used,
     /* how much of the machine is used */
     &tg_rule_low_gpu_utilization,
     &tg_rule_low_utilization,

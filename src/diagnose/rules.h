@@ -26,4 +26,17 @@ extern const tg_rule tg_rule_overtraining;              /* validation.c */
 extern const tg_rule tg_rule_stalled_training;          /* validation.c */
 extern const tg_rule tg_rule_class_imbalance;           /* validation.c */
 
+/* What that tool missed. */
+extern const tg_rule tg_rule_loader_oversubscription; /* workers.c */
+extern const tg_rule tg_rule_loader_starvation;       /* workers.c */
+extern const tg_rule tg_rule_cgroup_throttling;       /* cores.c */
+extern const tg_rule tg_rule_wrong_affinity;          /* affinity.c */
+extern const tg_rule tg_rule_other_jobs;              /* cores.c */
+extern const tg_rule tg_rule_low_frequency;           /* cores.c */
+extern const tg_rule tg_rule_float32_where_bfloat16;  /* precision.c */
+extern const tg_rule tg_rule_larger_batch;            /* memory.c */
+extern const tg_rule tg_rule_optimizer_not_sharded;   /* memory.c */
+extern const tg_rule tg_rule_memory_near_limit;       /* memory_use.c */
+extern const tg_rule tg_rule_swap_used;               /* memory_use.c */
+
 #endif

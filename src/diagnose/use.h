@@ -9,12 +9,16 @@
  *
  * The overlap model (tg_use_predict). A rank's loader threads work beside its compute threads on the same cores. Of a step
  * they need `loader_core_s` seconds of a core; compute needs `compute_core_s`, and takes `compute_s` where nobody takes its
- * cores away, which is the step without waiting for photos, less the part of it in which compute threads could run and
- * had no core (cpu wait). With w loader threads the step takes the longest of
- *     compute_s                                        compute alone
- *     loader_core_s / w                                loaders alone
+ * cores away: the step without waiting for photos, less the part of it in which a compute thread could run and had no core
+ * (cpu wait w of each of T threads, which wait for one another: 1 - (1 - w)^T of the step, at most 1.4 loader_core_s,
+ * beyond which it is others that have the cores). With n loader threads, and s cores more than compute threads, the step
+ * takes the longest of
+ *     compute_s + d                                    compute, delayed by the loaders that have no core of their own
+ *     loader_core_s / n                                loaders alone
  *     (compute_core_s + loader_core_s) / cores         all that the cores have to do
- * and nothing for what the model does not know: caches, memory bandwidth, disks.
+ * where d = 0 for n <= s, else 1.4 (loader_core_s - s compute_s) / min(n - s, T), at most max(1, (n - s) / T) compute_s:
+ * each loader takes turns with one compute thread, so that few of them on cores that all compute delay more than as many
+ * as there are threads. The model does not know memory bandwidth, disks, and how other programs share the cores.
  */
 #ifndef TG_DIAGNOSE_USE_H
 #define TG_DIAGNOSE_USE_H

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #define NEAR_BEST 1.02
+/* What a second of a loader on a core costs the compute thread there, as measured (docs/OBSERVE.md): it comes back to
+ * cold caches, and the others have waited for it. */
+#define TURNS 1.4
 
 static const tg_system_host *find_host(const tg_history *h)
 {
@@ -89,6 +92,13 @@ static double share(double value)
     return value > 1 ? 1 : value;
 }
 
+/* Seconds of a step in which some compute thread had no core, as far as loaders can have had it. */
+static double taken_by_loaders(const tg_use_rank *use)
+{
+    const double all_run = pow(1 - use->compute_wait, use->threads);
+    return fmin((1 - all_run) * use->steps.step_s, TURNS * use->loader_core_s);
+}
+
 tg_use_rank tg_use_of_rank(const tg_history *h)
 {
     double own;
@@ -104,11 +114,24 @@ tg_use_rank tg_use_of_rank(const tg_history *h)
     use.loader_busy = use.workers > 0 ? share(loader / use.workers) : NAN;
     use.compute_wait = share(role(&use, TG_ROLE_COMPUTE, TG_SYSTEM_WAIT) / use.threads);
     use.compute_s = step_s - use.steps.data_s;
-    if (use.compute_wait > 0)
-        use.compute_s = fmax(0.1 * use.compute_s, use.compute_s - use.compute_wait * step_s);
+    if (use.compute_wait > 0 && use.loader_core_s > 0 && use.workers > 0)
+        use.compute_s = fmax(0.1 * use.compute_s, use.compute_s - taken_by_loaders(&use));
     use.compute_core_s =
         fmin(use.compute_s * use.threads, role(&use, TG_ROLE_COMPUTE, TG_SYSTEM_CPU) * step_s);
     return use;
+}
+
+/* Seconds by which loaders delay the step: those that find no core of their own take turns with compute threads, as
+ * equals. */
+static double delay(const tg_use_rank *use, double workers)
+{
+    const double spare = fmax(0, floor(use->cores - use->threads + 1e-6));
+    const double crowd = workers - spare;
+    if (crowd <= 0)
+        return 0;
+    const double taken = fmax(0, use->loader_core_s - spare * use->compute_s);
+    const double most = fmax(1, crowd / use->threads) * use->compute_s;
+    return fmin(most, TURNS * taken / fmin(crowd, use->threads));
 }
 
 double tg_use_predict(const tg_use_rank *use, double workers)
@@ -116,7 +139,8 @@ double tg_use_predict(const tg_use_rank *use, double workers)
     const double all = (use->compute_core_s + use->loader_core_s) / use->cores;
     if (isnan(all) || !(workers >= 1))
         return NAN;
-    return fmax(use->compute_s, fmax(all, use->loader_core_s / workers));
+    const double compute = use->compute_s + delay(use, workers);
+    return fmax(compute, fmax(all, use->loader_core_s / workers));
 }
 
 double tg_use_best_workers(const tg_use_rank *use)
