@@ -112,11 +112,9 @@ static tg_status open_records(tg_job *job)
     if (!path)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");
     bool resumed = job->state.updates > 0;
-    tg_status status = tg_wall_open(job->watch->wall, job->run_path, job->options->output.resume,
-                                    job->state.updates); /* before records are dropped */
-    if (status == TG_OK)
-        status =
-            tg_metrics_open(path, resumed, job->state.updates, job->state.epoch, &job->metrics);
+    tg_wall_count_dropped(job->watch->wall, job->run_path, job->state.updates);
+    tg_status status =
+        tg_metrics_open(path, resumed, job->state.updates, job->state.epoch, &job->metrics);
     free(path);
     job->metrics_open = status == TG_OK;
     return status < 0 ? status : tg_job_open_phases(job, resumed);
@@ -308,6 +306,8 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
     const bool alike = status == TG_OK;
     if (alike && watch->opened)
         status = watch->opened(watch->user);
+    if (alike && status == TG_OK)
+        status = tg_wall_open(watch->wall, run_path, options->output.resume, job.state.updates);
     if (alike)
         status = tg_comm_follow(job.comm, "beginning the records", status);
     if (status == TG_OK)

@@ -15,14 +15,9 @@ static void write(tg_wall *wall, tg_span_kind kind, double time, double seconds,
         tg_log_warning("a span (%s) was lost: %s", tg_span_kind_name(kind), tg_error_message());
 }
 
-typedef struct dropped {
-    int64_t last_step, count;
-    double seconds, until; /* until: when the last of them ended; NaN: not known */
-} dropped;
-
 static void add_dropped(void *user, const tg_step_record *step, const tg_eval_record *eval)
 {
-    dropped *d = user;
+    tg_wall_dropped *d = user;
     (void)eval;
     if (!step || step->step <= d->last_step)
         return;
@@ -31,15 +26,15 @@ static void add_dropped(void *user, const tg_step_record *step, const tg_eval_re
     d->until = fmax(d->until, step->time);
 }
 
-static void write_dropped(tg_wall *wall, const char *run_path, int64_t last_step)
+void tg_wall_count_dropped(tg_wall *wall, const char *run_path, int64_t last_step)
 {
-    dropped d = {.last_step = last_step, .until = NAN};
+    if (!wall)
+        return;
+    wall->dropped = (tg_wall_dropped){.last_step = last_step, .until = NAN};
     char *path = tg_path_join(run_path, "metrics.jsonl");
-    if (!path || tg_metrics_read(path, add_dropped, &d, NULL) < 0)
+    if (!path || tg_metrics_read(path, add_dropped, &wall->dropped, NULL) < 0)
         tg_error_clear(); /* absent */
     free(path);
-    if (d.count)
-        write(wall, TG_SPAN_DROPPED, d.until - d.seconds, d.seconds, d.count);
 }
 
 tg_status tg_wall_open(tg_wall *wall, const char *run_path, bool resume, int64_t last_step)
@@ -56,8 +51,9 @@ tg_status tg_wall_open(tg_wall *wall, const char *run_path, bool resume, int64_t
     wall->step = last_step;
     wall->until_ns = wall->begun_ns;
     write(wall, TG_SPAN_ATTEMPT, tg_clock_unix(wall->begun_ns), NAN, last_step);
-    if (resume)
-        write_dropped(wall, run_path, last_step);
+    const tg_wall_dropped *d = &wall->dropped;
+    if (resume && d->count)
+        write(wall, TG_SPAN_DROPPED, d->until - d->seconds, d->seconds, d->count);
     return TG_OK;
 }
 

@@ -1,6 +1,6 @@
 /* wall.h - where the wall time of a job goes besides its steps: what the first rank writes to spans.jsonl (run/spans.h).
  *
- *   open (with the job's records) -> span ... -> close (when the job's last file is written)
+ *   count_dropped -> open (the records are this run's) -> span ... -> close (when the job's last file is written)
  *
  * Whoever starts the job owns it, so that the end is the process's and not the job's; the job opens it. Until then, and
  * on ranks that have none, every function does nothing.
@@ -15,17 +15,26 @@
 
 #include <stdbool.h>
 
-/* Zeroed, with begun_ns set, before open. */
+/* Steps that a resume drops. until: when the last of them ended; NaN: not known. */
+typedef struct tg_wall_dropped {
+    int64_t last_step, count; /* those behind last_step */
+    double seconds, until;
+} tg_wall_dropped;
+
+/* Zeroed, with begun_ns set, before all else. */
 typedef struct tg_wall {
     int64_t begun_ns; /* when the process began (os/process.h) */
     int64_t until_ns; /* end of the last step or span */
     int64_t step;     /* updates done then */
+    tg_wall_dropped dropped;
     bool open;
     tg_spans file;
 } tg_wall;
 
-/* RUN/spans.jsonl with this attempt. resume: goes on behind what is there, and says what the records of steps behind
- * `last_step` come to, which are about to be dropped from RUN/metrics.jsonl. */
+/* Before steps behind `last_step` are dropped from RUN/metrics.jsonl: what they come to. Changes no file. */
+void tg_wall_count_dropped(tg_wall *wall, const char *run_path, int64_t last_step);
+/* RUN/spans.jsonl with this attempt, which begins behind `last_step`. resume: goes on behind what is there, and tells the
+ * steps that were dropped. A start that is refused has not come here: it leaves an earlier run's file alone. */
 tg_status tg_wall_open(tg_wall *wall, const char *run_path, bool resume,
                        int64_t last_step) TG_MUST_CHECK;
 /* Notes that a step, which spans.jsonl does not have, has ended. */
