@@ -47,7 +47,9 @@ static tg_operation_by rows_of(int by)
 /* What would tell more. */
 static unsigned missing(const tg_history *h, const tg_profile *p)
 {
-    return p->ledger.missing | (TG_INPUT_OPERATIONS & ~h->inputs);
+    const unsigned inputs = p->ledger.missing | (TG_INPUT_OPERATIONS & ~h->inputs);
+    /* a run that has done no step has nothing else to show, and needs no advice on it */
+    return h->step_count ? inputs : inputs & (unsigned)TG_INPUT_STEPS;
 }
 
 static void print_json(const tg_history *h, const tg_profile *p, const profile_settings *s,
@@ -103,6 +105,15 @@ static void print_head(const tg_history *h, const tg_ledger *l, tg_text *out)
     if (l->attempts > 1)
         tg_text_append_format(out, "%zu attempts, %zu killed, %lld step%s repeated\n", l->attempts,
                               l->killed, (long long)l->dropped, l->dropped == 1 ? "" : "s");
+    const char *failure = tg_history_info_text(h, "failure");
+    if (failure) {
+        tg_text words = {0};
+        tg_text_append_string(&words, "failed: ");
+        tg_text_append_visible(&words, failure, "");
+        tg_text_append_wrapped(out, tg_text_string(&words), 0, 80);
+        tg_text_append_char(out, '\n');
+        tg_text_done(&words);
+    }
     tg_text_append_char(out, '\n');
 }
 

@@ -227,12 +227,22 @@ static void count_without_spans(const tg_history *h, double known, tg_ledger *l)
     l->end = parse_moment(tg_history_info_text(h, "end"));
     l->ended = !isnan(l->end);
     l->attempts = 1;
-    l->total_s = fmax(known, l->end - l->begin); /* NaN leaves the other */
+    l->total_s = fmax(known, tg_sane_seconds(l->end - l->begin)); /* NaN leaves the other */
+    if (!h->step_count)                                           /* it came no further */
+        l->seconds[TG_LEDGER_START] = l->total_s;
+}
+
+/* All rows but "other". */
+static double sum_rows(const tg_ledger *l)
+{
+    double sum = 0;
+    for (int row = 0; row < TG_LEDGER_OTHER; row++)
+        sum += l->seconds[row];
+    return sum;
 }
 
 void tg_ledger_make(const tg_history *history, tg_ledger *out)
 {
-    double known = 0;
     tg_ledger l = {.begin = NAN, .end = NAN};
     add_steps(history, &l);
     add_spans(history, &l);
@@ -240,10 +250,9 @@ void tg_ledger_make(const tg_history *history, tg_ledger *out)
         add_attempts(history, &l);
         l.total_s += timeless_steps(history);
     }
-    for (int row = 0; row < TG_LEDGER_OTHER; row++)
-        known += l.seconds[row];
     if (!history->span_count)
-        count_without_spans(history, known + l.other_steps_s, &l);
+        count_without_spans(history, sum_rows(&l) + l.other_steps_s, &l);
+    const double known = sum_rows(&l);
     l.seconds[TG_LEDGER_OTHER] = fmax(l.total_s - known, 0);
     l.total_s = known + l.seconds[TG_LEDGER_OTHER];
     l.missing = (TG_INPUT_SPANS | TG_INPUT_STEPS) & ~history->inputs;
