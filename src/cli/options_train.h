@@ -12,6 +12,7 @@
 #define TG_CLI_OPTIONS_TRAIN_H
 
 #include "base/option.h"
+#include "cli/observer.h"
 #include "cli/options_data.h"
 #include "cli/options_model.h"
 #include "cli/options_parallel.h"
@@ -35,6 +36,7 @@ typedef struct tg_train_settings {
     tg_train_options train;
     tg_train_extra extra;
     tg_parallel_choice parallel;
+    tg_observer_choice observer;
     char output[4096]; /* where train.output.output points after resolve */
 } tg_train_settings;
 
@@ -68,9 +70,10 @@ extern const tg_option tg_distill_option_table[TG_DISTILL_OPTION_COUNT];
             offsetof(tg_train_settings, parallel)                                                  \
     }
 #define TG_TRAIN_GROUPS                                                                            \
-    TG_TRAIN_JOB_GROUPS,                                                                           \
+    TG_TRAIN_JOB_GROUPS, {"Run", tg_output_option_table, TG_OUTPUT_OPTION_COUNT, 0},               \
     {                                                                                              \
-        "Run", tg_output_option_table, TG_OUTPUT_OPTION_COUNT, 0                                   \
+        "Findings", tg_observer_option_table, TG_OBSERVER_OPTION_COUNT,                            \
+            offsetof(tg_train_settings, observer)                                                  \
     }
 #define TG_DISTILL_GROUP                                                                           \
     {                                                                                              \

@@ -33,12 +33,31 @@ static const char *value_of(const char *job, const char *key, size_t n, size_t *
 static tg_status compare_key(const char *old, const char *now, const char *key, size_t n)
 {
     static const char *const OTHER_TRAINING[] = {"teacher", "kd-loss"};
-    static const char *const FREE[] = {
-        "resume",        "output",        "experiment",      "threads",          "cpu-isa",
-        "workers",       "json",          "quiet",           "verbose",          "epochs",
-        "steps",         "eval-interval", "checkpoint-hist", "checkpoint-steps", "strict",
-        "max-bad-share", "trace",         "trace-steps",     "monitor-interval", "monitor-budget",
-        "tensorboard",   "prometheus"};
+    static const char *const FREE[] = {"resume",
+                                       "output",
+                                       "experiment",
+                                       "threads",
+                                       "cpu-isa",
+                                       "workers",
+                                       "json",
+                                       "quiet",
+                                       "verbose",
+                                       "epochs",
+                                       "steps",
+                                       "eval-interval",
+                                       "checkpoint-hist",
+                                       "checkpoint-steps",
+                                       "strict",
+                                       "max-bad-share",
+                                       "trace",
+                                       "trace-steps",
+                                       "monitor-interval",
+                                       "monitor-budget",
+                                       "tensorboard",
+                                       "prometheus",
+                                       "diagnose-interval",
+                                       "diagnose-limits",
+                                       "on-finding"};
     size_t n_old, n_now;
     const char *a = value_of(old, key, n, &n_old), *b = value_of(now, key, n, &n_now);
     if (is_in(FREE, TG_COUNT_OF(FREE), key, n) ||

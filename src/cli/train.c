@@ -31,6 +31,7 @@ static void show_step(void *user, const tg_train_progress *p, const tg_step_reco
 {
     note_plan(user, p);
     tg_train_session_show(user, record->step);
+    tg_observer_look(&((tg_train_session *)user)->observer);
     char what[64];
     tg_text note = {0};
     snprintf(what, sizeof what, "epoch %lld/%lld", (long long)p->epoch + 1, (long long)p->epochs);
@@ -48,6 +49,7 @@ static void show_step(void *user, const tg_train_progress *p, const tg_step_reco
 static void show_evaluating(void *user, uint64_t done, uint64_t total)
 {
     tg_train_session_show(user, 0);
+    tg_observer_look(&((tg_train_session *)user)->observer);
     tg_console_progress("evaluating", done, total, "");
 }
 
@@ -160,6 +162,8 @@ static tg_status run_resolved(const tg_invocation *invocation, const tg_train_op
     tg_status status = tg_train_session_open(&s, path);
     if (status == TG_OK)
         status = tg_train_job_run(options, path, &watch, &result);
+    if (status == TG_ERROR_STOPPED && s.observer.stop_reason[0])
+        status = tg_fail_prefix(status, "%s", s.observer.stop_reason);
     tg_console_progress_end();
     tg_train_session_close(&s, status);
     TG_TRY(status);
@@ -194,6 +198,7 @@ static tg_status run_ranks(const tg_invocation *invocation, tg_train_settings *s
 static tg_status run(const tg_invocation *invocation)
 {
     tg_train_settings settings = *(const tg_train_settings *)invocation->settings;
+    TG_TRY(tg_observer_check(&settings.observer));
     TG_TRY(tg_train_settings_resolve(&settings, invocation->command->name,
                                      tg_invocation_threads(invocation),
                                      (tg_cpu_level)invocation->common->cpu_isa));
@@ -222,6 +227,7 @@ static const tg_command_note FILES[] = {
     {"OUTPUT/trace/rank-N.json.gz", "Timelines of --trace-steps, which Perfetto opens"},
     {"OUTPUT/tensorboard/", "Event files of --tensorboard"},
     {"OUTPUT/log/rank-N.log", "The log of each rank; of one alone, rank-0.log"},
+    {"OUTPUT/findings.json", "What rules found; diagnose shows it"},
     {"OUTPUT/checkpoints/",
      "step-N, and the links last and best: what a stopped run needs to go on"},
     {"OUTPUT/failure", "Why the run failed, if it did"},

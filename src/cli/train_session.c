@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "cli/console.h"
 #include "cli/options_train.h"
+#include "cli/options_train.h"
 #include "cli/resume_check.h"
 #include "cli/signal.h"
 #include "kern/level.h"
@@ -64,6 +65,8 @@ tg_status tg_train_session_begin(void *user)
     TG_TRY(write_job(s->invocation, s));
     tg_clock_iso(s->start);
     describe(s->invocation, s->options, s);
+    tg_observer_begin(&s->observer, &((const tg_train_settings *)s->invocation->settings)->observer,
+                      s->dir.path);
     return tg_run_info_write(&s->dir, &s->info);
 }
 
@@ -266,6 +269,7 @@ void tg_train_session_close(tg_train_session *s, tg_status status)
     if (s->opened && s->info.start)
         write_end(s, status, reason);
     end_showing(s);
+    tg_observer_end(&s->observer);
     if (s->opened && s->logging && s->rank > 0 && status < 0)
         leave_word(s, status, reason);
     tg_wall_close(&s->wall);

@@ -13,6 +13,7 @@
 #define TG_CLI_TRAIN_SESSION_H
 
 #include "cli/command.h"
+#include "cli/observer.h"
 #include "cli/rank_cores.h"
 #include "os/clock.h"
 #include "report/dashboards.h"
@@ -37,8 +38,9 @@ typedef struct tg_train_session {
     bool begun; /* the records in the folder are this run's, as ranks other than the first know */
     int rank;
     tg_dashboards dashboards;
-    bool showing; /* the dashboards are open */
-    char *events; /* folder of TensorBoard's files */
+    bool showing;         /* the dashboards are open */
+    tg_observer observer; /* first rank */
+    char *events;         /* folder of TensorBoard's files */
 } tg_train_session;
 
 /* The first rank opens the run's directory `path`, then the others join; all call it. */

@@ -68,8 +68,10 @@ static const tg_option OPTIONS[] = {
 
 /* The run's own options are taken and kept, so that a run's job.yaml can be the --config. */
 #define RUN_GROUP                                                                                  \
+    {"Run", tg_output_option_table + 1, TG_OUTPUT_OPTION_COUNT - 1, 0},                            \
     {                                                                                              \
-        "Run", tg_output_option_table + 1, TG_OUTPUT_OPTION_COUNT - 1, 0                           \
+        "Findings", tg_observer_option_table, TG_OBSERVER_OPTION_COUNT,                            \
+            offsetof(tg_train_settings, observer)                                                  \
     }
 static const tg_command_group TRAIN_GROUP_LIST[] = {
     {"Tuning", OPTIONS, TG_COUNT_OF(OPTIONS), 0}, TG_TRAIN_JOB_GROUPS, RUN_GROUP};

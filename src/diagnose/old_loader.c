@@ -230,6 +230,10 @@ static tg_status check_dataloader(const tg_history *history, const double *limit
                                 : "more steps (20 at least)";
         return TG_END;
     }
+    if (use.host && use.host->sample_count < TG_USE_SAMPLES_LEAST) {
+        *lack = "more samples of the machine (10 at least)";
+        return TG_END;
+    }
     const double percent = 100 * use.workers / use.cores;
     const double wait = 100 * use.steps.data_s / use.steps.step_s;
     if (percent > limits[MOST] && use.workers > 1 && !(use.compute_wait < READY))
