@@ -152,7 +152,8 @@ const tg_option tg_loader_option_table[TG_LOADER_OPTION_COUNT] = {
      .offset = FIELD(train.data.workers),
      .initial = "auto",
      .metavar = "N|auto",
-     .help = "threads that decode photos; auto: as the cores allow; 0: none of their own",
+     .help = "threads that decode photos; auto: train and distill measure in their first steps how "
+             "many help; 0: none of their own",
      .low = 0,
      .high = 1024,
      .flags = TG_OPTION_AUTO},

@@ -130,6 +130,14 @@ static void end_showing(tg_train_session *s)
     free(s->events);
 }
 
+void tg_train_session_keep_workers(void *user, int count)
+{
+    tg_train_session *s = user;
+    s->info.workers = count;
+    if (s->info.start && tg_run_info_write(&s->dir, &s->info) != TG_OK)
+        tg_log_warning("run.json was not completed: %s", tg_error_message());
+}
+
 static bool has(const char *folder, const char *name)
 {
     char *path = tg_path_join(folder, name);

@@ -60,6 +60,8 @@ void tg_train_session_keep_subject(void *user, const tg_run_subject *subject);
 void tg_train_session_keep_teacher(tg_train_session *session, const tg_evaluation *evaluation);
 /* memory: run.json as it is known from here on; that it could not be written is a warning. */
 void tg_train_session_keep_memory(void *user, const tg_memory_report *report);
+/* workers: the same. */
+void tg_train_session_keep_workers(void *user, int count);
 /* step and evaluating, on the first rank: dashboards, from the first step of this process on (0: none new). */
 void tg_train_session_show(tg_train_session *session, int64_t step);
 /* present: TG_ERROR_MACHINE when the folder is no longer this run's. */

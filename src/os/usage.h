@@ -11,5 +11,7 @@ typedef struct tg_usage {
 
 /* Errors none. Threads reentrant. */
 tg_usage tg_usage_read(void);
+/* The calling thread's alone. */
+tg_usage tg_usage_read_thread(void);
 
 #endif

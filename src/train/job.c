@@ -129,9 +129,11 @@ static void log_plan(const tg_job *job)
     tg_log_info("%s: %zu parameters (weight decay on %zu, none on %zu), %s",
                 job->student.info.config.architecture, tg_param_total(&job->student.table), decay,
                 no_decay, job->dtype == TG_BF16 ? "bfloat16 compute" : "float32");
-    tg_log_info("%d compute thread%s, %d loader worker%s, instruction set %s",
+    tg_log_info("%d compute thread%s, %d loader worker%s%s, instruction set %s",
                 job->options->threads, job->options->threads == 1 ? "" : "s", job->workers,
-                job->workers == 1 ? "" : "s", tg_cpu_level_name(tg_stream_level(job->stream)));
+                job->workers == 1 ? "" : "s",
+                job->options->data.workers < 0 ? " (auto: to be measured)" : "",
+                tg_cpu_level_name(tg_stream_level(job->stream)));
     if (tg_job_has_ranks(job))
         tg_log_info(
             "%d ranks (%s), %zu photos a step together, at most %zu on this one; state of the "
@@ -191,6 +193,7 @@ void tg_job_close(tg_job *job)
     if (job->metrics_open)
         tg_metrics_close(&job->metrics);
     free(job->checkpoint_folder);
+    tg_job_close_workers(job);
     tg_loader_close(job->loader);
     tg_arena_done(&job->arena);
     tg_optimizer_done(&job->optimizer);
@@ -322,6 +325,8 @@ tg_status tg_train_job_run(const tg_train_options *options, const char *run_path
         status = tg_job_open_trace(&job);
     if (status == TG_OK)
         status = tg_job_open_operations(&job);
+    if (status == TG_OK)
+        status = tg_job_open_workers(&job);
     if (status == TG_OK)
         status = tg_job_train(&job);
     job.complete = status == TG_OK;

@@ -18,6 +18,9 @@ typedef struct tg_job_phases {
     tg_straggler rule;
 } tg_job_phases;
 
+/* Trials of --workers auto (job_workers.c). */
+typedef struct tg_auto_workers tg_auto_workers;
+
 /* Everything a job holds; zeroed, then filled by tg_job_open in the order of the fields. */
 typedef struct tg_job {
     const tg_train_options *options;
@@ -57,6 +60,7 @@ typedef struct tg_job {
     tg_arena arena;
     tg_loader *loader;
     tg_loader_options loading;
+    tg_auto_workers *auto_workers; /* NULL: as many workers as were asked for */
     int64_t steps_per_epoch, total_updates;
 
     double program_bytes, student_heap_bytes, teacher_heap_bytes; /* as they were opened */
@@ -187,6 +191,16 @@ void tg_job_close_monitor(tg_job *job);
 tg_status tg_job_open_operations(tg_job *job) TG_MUST_CHECK;
 void tg_job_note_operations(tg_job *job, const tg_step_record *record);
 void tg_job_close_operations(tg_job *job);
+
+/* --workers auto (job_workers.c): numbers of loader workers are tried while training goes on; RUN/tune.json. Every rank
+ * calls open, which takes a resumed run's choice up, and note, after each step. The others say when an epoch or the first
+ * batch of a step begins, and that no step follows for now. All do nothing where a number was asked for. */
+tg_status tg_job_open_workers(tg_job *job) TG_MUST_CHECK;
+void tg_job_begin_epoch_workers(tg_job *job);
+void tg_job_begin_step_workers(tg_job *job);
+tg_status tg_job_note_workers(tg_job *job, const tg_step_record *step) TG_MUST_CHECK;
+void tg_job_end_epoch_workers(tg_job *job);
+void tg_job_close_workers(tg_job *job);
 
 /* Trains from job->state to the end (loop.c). */
 tg_status tg_job_train(tg_job *job) TG_MUST_CHECK;

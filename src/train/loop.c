@@ -201,6 +201,7 @@ static tg_status end_window(tg_job *job, window *w)
         TG_TRY(tg_job_tell_peak(job));
         now = tg_wall_span(job->watch->wall, TG_SPAN_START, now);
     }
+    TG_TRY(tg_job_note_workers(job, &record));
     job->train_seconds += record.t_step;
     int64_t every = job->options->output.checkpoint_steps;
     if (every > 0 && job->state.updates % every == 0) {
@@ -233,16 +234,21 @@ static tg_status run_epoch(tg_job *job)
     const uint64_t images_before = job->images_done;
     int64_t accumulation = job->options->recipe.grad_accum_steps;
     w.step = (int64_t)(job->state.position / job->group_batch) / accumulation;
+    tg_job_begin_epoch_workers(job);
     TG_TRY(tg_loader_start_epoch(job->loader, (uint64_t)job->state.epoch, job->state.position));
     for (;;) {
         const tg_batch *batch;
-        if (w.batches == 0)
+        if (w.batches == 0) {
             tg_job_begin_recording(job);
+            tg_job_begin_step_workers(job);
+        }
         int64_t asked = tg_clock_ns();
         tg_status status = tg_loader_next(job->loader, &batch);
         TG_TRY(status);
         w.wait_ns += tg_clock_ns() - asked;
-        tg_trace_end(&(tg_trace_key){.name = "data", .phase = "data", .group = job->workers == 0},
+        tg_trace_end(&(tg_trace_key){.name = "data",
+                                     .phase = "data",
+                                     .group = tg_loader_workers(job->loader) == 0},
                      asked, 0, 0);
         if (status == TG_END)
             break;
@@ -413,6 +419,7 @@ tg_status tg_job_train(tg_job *job)
     while (job->state.epoch < job->options->recipe.epochs && complete &&
            (!enough(job) || job->owes_evaluation)) {
         tg_status status = run_epoch(job);
+        tg_job_end_epoch_workers(job);
         tg_recorder_end_step(&job->recorder); /* of a step that found no batch */
         TG_TRY(status);
         uint64_t end = job->state.position;

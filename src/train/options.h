@@ -95,8 +95,9 @@ typedef struct tg_train_options {
 
 tg_train_options tg_train_options_default(void);
 
-/* Loader threads of a job: as asked for, or one for every two compute threads (1 to 8): decoding takes
- * a few percent of a step, and more threads would take the cores from it. */
+/* Loader threads that a job begins with: as asked for, or one for every two compute threads (1 to 8): decoding takes
+ * a few percent of a step, and more threads would take the cores from it. What was not asked for is then measured
+ * (train/worker_trials.h). */
 int tg_train_options_workers(const tg_train_options *options);
 
 /* The share that --val-split holds out of one folder of classes; 0: it is a name (or there is none).

@@ -34,7 +34,8 @@ typedef struct tg_train_watch {
     void (*subject)(void *user, const tg_run_subject *subject);
     /* after opening, and once more after the first step, with what it took at most */
     void (*memory)(void *user, const tg_memory_report *report);
-    tg_status (*opened)(void *user);  /* all is there and checked; an error ends the job */
+    void (*workers)(void *user, int count); /* --workers auto has chosen */
+    tg_status (*opened)(void *user);        /* all is there and checked; an error ends the job */
     tg_status (*present)(void *user); /* before a save: tg_run_dir_check of the run's folder */
     void (*stopping)(void *user, int stop); /* a rank, maybe another one, wants to stop: its wish */
     int (*stop)(void *user);                /* nonzero: save and leave (TG_ERROR_STOPPED) */
