@@ -108,8 +108,8 @@ static const tg_rule_limit BATCH_LIMITS[] = {
 };
 
 /* What a step costs whatever its photos: update, exchange that is not hidden, and passes over weights and their
- * gradients in forward and backward, which take about as long again as the update (docs/OBSERVE.md). */
-#define PASSES 0.8
+ * gradients in forward and backward, a third of the update (docs/OBSERVE.md). */
+#define PASSES 0.3
 
 static double fixed_cost(const tg_use_steps *s)
 {

@@ -108,8 +108,8 @@ static tg_status check(const tg_history *history, const double *limits, tg_findi
     return status;
 }
 
-static const char *const MEASURED[] = {"SlowRank", "OtherJobs", "CgroupThrottling", "WrongAffinity",
-                                       NULL};
+static const char *const MEASURED[] = {"Straggler", "OtherJobs", "CgroupThrottling",
+                                       "WrongAffinity", NULL};
 
 const tg_rule tg_rule_load_balancing = {
     .name = "LoadBalancing",

@@ -38,5 +38,15 @@ extern const tg_rule tg_rule_larger_batch;            /* memory.c */
 extern const tg_rule tg_rule_optimizer_not_sharded;   /* memory.c */
 extern const tg_rule tg_rule_memory_near_limit;       /* memory_use.c */
 extern const tg_rule tg_rule_swap_used;               /* memory_use.c */
+extern const tg_rule tg_rule_disk_slow;               /* disk.c */
+extern const tg_rule tg_rule_exposed_communication;   /* exchange.c */
+extern const tg_rule tg_rule_straggler;               /* slow_rank.c */
+extern const tg_rule tg_rule_teacher_cost;            /* teacher.c */
+extern const tg_rule tg_rule_teacher_disagrees;       /* teacher.c */
+extern const tg_rule tg_rule_kd_share_small;          /* teacher.c */
+extern const tg_rule tg_rule_preprocessing_differs;   /* preprocessing.c */
+extern const tg_rule tg_rule_stall;                   /* stall.c */
+extern const tg_rule tg_rule_non_finite_loss;         /* losses.c */
+extern const tg_rule tg_rule_flat_loss;               /* losses.c */
 
 #endif

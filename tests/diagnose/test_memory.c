@@ -108,7 +108,7 @@ static void test_batch(void **state)
     assert_string_equal(f->option, "batch-size");
     assert_string_equal(f->old_value, "32");
     assert_string_equal(f->new_value, "128");
-    assert_true(fabs(f->predicted_step_s - (0.2 - 0.04 * 1.8 * 0.75)) < 1e-6);
+    assert_true(fabs(f->predicted_step_s - (0.2 - 0.04 * 1.3 * 0.75)) < 1e-6);
     tg_test_run_done(&run);
     run = make_run("amx", 1, 4.2 * GIB, NARROW); /* one doubling fits */
     add_steps(&run, 0.04, 0);
