@@ -19,7 +19,7 @@ typedef struct bench_settings {
     const char *teacher;
     int64_t batch_size, steps, warmup;
     int amp_dtype;
-    bool profile;
+    bool profile, trace_cost;
     const char *trace;
 } bench_settings;
 
@@ -63,6 +63,11 @@ typedef struct bench_settings {
          .metavar = "DIR",                                                                         \
          .help = "write timelines of the timed steps, for Perfetto, to DIR/rank-N.json.gz",        \
          .flags = TG_OPTION_FOLDER},                                                               \
+        {.name = "trace-cost",                                                                     \
+         .type = TG_OPTION_BOOL,                                                                   \
+         .offset = AT(trace_cost),                                                                 \
+         .initial = "false",                                                                       \
+         .help = "then run as many pairs of steps, one recorded as a job records it, one not"},    \
     {                                                                                              \
         .name = "profile", .type = TG_OPTION_BOOL, .offset = AT(profile), .initial = "false",      \
         .help = "then run as many steps again with every operation timed, and list them"           \
@@ -148,6 +153,13 @@ static void print_json(const bench_settings *s, const char *teacher, const tg_be
     tg_json_put_int(&w, "ranks", r->ranks);
     put_exchange(&w, r);
     tg_json_put_uint(&w, "optimizer_bytes", r->optimizer_bytes);
+    if (r->cost.spans > 0) {
+        tg_json_put_double(&w, "trace_cost_share", r->cost.share);
+        tg_json_put_double(&w, "trace_cost_low", r->cost.low);
+        tg_json_put_double(&w, "trace_cost_high", r->cost.high);
+        tg_json_put_double(&w, "trace_spans", r->cost.spans);
+        tg_json_put_double(&w, "trace_span_s", r->cost.span_s);
+    }
     tg_bench_profile_put(&w, &r->profile, r->peak.flops_per_s);
     tg_json_end_object(&w);
     tg_text_append_char(out, '\n');
@@ -208,6 +220,13 @@ static void print_text(const bench_settings *s, const char *teacher, const tg_be
                           100 * r->flops_per_s / r->peak.flops_per_s,
                           (double)r->peak_rss_bytes / 0x1p20);
     print_exchange(r, out);
+    if (r->cost.spans > 0)
+        tg_text_append_format(
+            out,
+            "  recording         %+8.2f %%  of a step (half of the pairs %+.2f to "
+            "%+.2f %%); %.0f spans of %.0f ns\n",
+            100 * r->cost.share, 100 * r->cost.low, 100 * r->cost.high, r->cost.spans,
+            1e9 * r->cost.span_s);
     tg_bench_profile_append(out, &r->profile, r->peak.flops_per_s);
 }
 
@@ -242,6 +261,7 @@ static tg_status run_rank(const tg_invocation *invocation, tg_bench_kind kind, t
                                       .comm = comm,
                                       .ranks = tg_parallel_ranks(&s->parallel),
                                       .profile = s->profile,
+                                      .trace_cost = s->trace_cost,
                                       .trace = s->trace,
                                       .progress = first ? show_progress : NULL,
                                       .stop = wants_stop};

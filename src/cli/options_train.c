@@ -181,6 +181,12 @@ const tg_option tg_output_option_table[TG_OUTPUT_OPTION_COUNT] = {
      .help = "record what every operation takes, added up in trace/ of the run directory"},
     TEXT("trace-steps", extra.trace_steps, NULL, "FIRST-LAST",
          "keep timelines of these steps, for Perfetto, in trace/ of the run directory", 0),
+    WHOLE(
+        "trace-outliers", train.output.trace_outliers, "8", 0, 1000, "N",
+        "keep timelines of so many steps that take much longer than the usual, and of those around "
+        "them"),
+    WHOLE("trace-budget", train.output.trace_budget_mib, "32", 1, 4096, "MIB",
+          "size of each rank's timelines at most"),
     WHOLE("monitor-interval", train.output.monitor_interval_ms, "500", 0,
           TG_MONITOR_INTERVAL_MOST_MS, "MS",
           "sample each machine so often (100 to 60000), into system/ of the run directory; 0: off"),

@@ -45,7 +45,7 @@ enum {
     TG_START_OPTION_COUNT = 6,
     TG_RECIPE_OPTION_COUNT = 21,
     TG_AUGMENT_OPTION_COUNT = 13,
-    TG_OUTPUT_OPTION_COUNT = 12,
+    TG_OUTPUT_OPTION_COUNT = 14,
     TG_DISTILL_OPTION_COUNT = 5,
 };
 extern const tg_option tg_loader_option_table[TG_LOADER_OPTION_COUNT];

@@ -3,6 +3,8 @@
  * of the feed-forward and attention branches. */
 #include "model/vit_state.h"
 
+#include "trace/trace.h"
+
 #include <assert.h>
 
 /* dlogits [B,K] fp32 -> gradient of the head's weight, and of what it read into dy [B,C]. */
@@ -175,9 +177,11 @@ tg_status tg_vit_backward(tg_vit *vit, tg_arena *step, const tg_vit_backward_arg
 {
     (void)step; /* forward laid out what backward needs */
     assert(vit->trainable && vit->tape.mode == TG_VIT_TRAIN);
+    tg_trace_set_layer(TG_TRACE_NO_LAYER);
     TG_TRY(top_backward(vit, args));
     tg_vit_report(args, vit->norm_w, vit->table.elements);
     TG_TRY(tg_vit_blocks_backward(vit, args));
+    tg_trace_set_layer(TG_TRACE_NO_LAYER);
     TG_TRY(embed_backward(vit, args));
     tg_vit_report(args, 0, vit->offsets[0].begin);
     return TG_OK;

@@ -2,6 +2,8 @@
  * weights' gradients are taken over all rows. */
 #include "model/vit_state.h"
 
+#include "trace/trace.h"
+
 #include <math.h>
 
 /* Gradient of what a norm of the span wrote. */
@@ -81,6 +83,7 @@ static tg_status after_attention_backward(tg_vit *vit, size_t l, size_t T_q, flo
 {
     const tg_vit_tape *tape = &vit->tape;
     const size_t C = vit->config.embed_dim;
+    tg_trace_set_layer((int)l);
     TG_TRY(feed_forward_backward(vit, l, span));
     norm2_backward(vit, l, T_q, dres, span, args);
     return vit->kern->linear.backward_input(span->stream, vit->weights[l].proj, span->rows,
@@ -119,6 +122,7 @@ static tg_status after_attention_weights(tg_vit *vit, size_t l, size_t rows,
                                 .dw2 = tg_vit_grad(args->grads, at->fc2_w),
                                 .db2 = tg_vit_grad(args->grads, at->fc2_b),
                                 .accumulate = args->accumulate};
+    tg_trace_set_layer((int)l);
     TG_TRY(vit->kern->mlp.backward_weights(vit->stream, vit->weights[l].fc1, vit->weights[l].fc2,
                                            &mlp));
     gather_norm(vit, rows, tape->norm2_sums, at->norm2_w, at->norm2_b, at->ls1, args);
@@ -137,6 +141,7 @@ static tg_status attention_backward(tg_vit *vit, size_t l, size_t T_q)
     const size_t D = c->embed_dim / c->num_heads;
     const tg_attention_shape shape = {
         tape->B, tape->T, c->num_heads, D, T_q, 1.0f / sqrtf((float)D), vit->dtype};
+    tg_trace_set_layer((int)l);
     return vit->kern->attention.backward(vit->stream, &shape, block->qkv, block->o, block->lse,
                                          tape->dy, tape->dqkv);
 }
@@ -182,6 +187,7 @@ static tg_status before_attention_backward(tg_vit *vit, size_t l, const tg_vit_s
                                            const tg_vit_backward_args *args)
 {
     const tg_vit_tape *tape = &vit->tape;
+    tg_trace_set_layer((int)l);
     TG_TRY(vit->kern->linear.backward_input(
         span->stream, vit->weights[l].qkv, span->rows,
         tg_vit_row(vit, tape->dqkv, span->first, 3 * vit->config.embed_dim), dspan_of(vit, span)));
@@ -209,6 +215,7 @@ static tg_status before_attention_weights(tg_vit *vit, size_t l, const tg_vit_ba
 {
     const tg_vit_tape *tape = &vit->tape;
     const tg_block_offsets *at = &vit->offsets[l];
+    tg_trace_set_layer((int)l);
     gather_norm(vit, tape->R, tape->norm1_sums, at->norm1_w, at->norm1_b,
                 l > 0 ? vit->offsets[l - 1].ls2 : TG_ABSENT, args);
     return vit->kern->linear.backward_weight(vit->stream, vit->weights[l].qkv, tape->R, tape->y,

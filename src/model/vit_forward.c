@@ -2,6 +2,7 @@
 #include "model/vit_state.h"
 
 #include "base/rng.h"
+#include "trace/trace.h"
 
 #include <math.h>
 
@@ -89,6 +90,7 @@ static void norm1(tg_vit *vit, size_t l, const tg_vit_span *span)
 /* x -> y -> q,k,v of the rows of a span */
 static tg_status before_attention(tg_vit *vit, size_t l, const tg_vit_span *span)
 {
+    tg_trace_set_layer((int)l);
     norm1(vit, l, span);
     void *qkv = tg_vit_row(vit, vit->blocks[l].qkv, span->first, 3 * vit->config.embed_dim);
     return vit->kern->linear.forward(span->stream, vit->weights[l].qkv, span->rows, y_of(vit, span),
@@ -109,6 +111,7 @@ static tg_status attention(tg_vit *vit, size_t l)
                                       .T_q = l + 1 == c->depth ? tape->T_q : tape->T,
                                       .scale = 1.0f / sqrtf((float)D),
                                       .dtype = vit->dtype};
+    tg_trace_set_layer((int)l);
     return vit->kern->attention.forward(vit->stream, &shape, block->qkv, block->o, block->lse);
 }
 
@@ -172,6 +175,7 @@ static tg_status after_attention(tg_vit *vit, size_t l, size_t T_q, const float 
                                  const tg_vit_span *span)
 {
     const tg_block_tape *block = &vit->blocks[l];
+    tg_trace_set_layer((int)l);
     TG_TRY(vit->kern->linear.forward(span->stream, vit->weights[l].proj, span->rows,
                                      tg_vit_row(vit, block->o, span->first, vit->config.embed_dim),
                                      tg_vit_param(vit, vit->offsets[l].proj_b),
@@ -314,9 +318,11 @@ tg_status tg_vit_forward(tg_vit *vit, tg_arena *step, const tg_vit_input *input,
     tg_vit_tape *tape = &vit->tape;
     if (tape->sample_scale)
         draw_sample_scales(&vit->config, input, tape->sample_scale);
+    tg_trace_set_layer(TG_TRACE_NO_LAYER);
     TG_TRY(need(input, 0, vit->offsets[0].begin));
     TG_TRY(embed(vit, input, vit->blocks[0].x_in));
     TG_TRY(blocks(vit, input));
+    tg_trace_set_layer(TG_TRACE_NO_LAYER);
     TG_TRY(need(input, vit->norm_w, vit->table.elements));
     if (vit->config.pool == TG_POOL_TOKEN)
         norm_tokens(vit);

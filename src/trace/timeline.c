@@ -9,28 +9,35 @@
 enum { GZIP_WINDOW = 15 + 16, MEMORY_LEVEL = 8, CHUNK_BYTES = 16384 };
 
 struct tg_timeline {
-    tg_timeline_head head; /* host is not kept */
+    tg_timeline_head head; /* host and backend are not kept */
     z_stream deflate;
     tg_text event;  /* the one being made */
     tg_text packed; /* the file so far */
-    uint64_t left_out;
-    bool failed; /* memory ran out for an event */
+    uint64_t left_out, unpacked_bytes;
+    int64_t last_ns; /* the latest end of an event, with the offset */
+    bool failed;     /* memory ran out for an event */
 };
 
 /* Compresses what `event` holds, and empties it. */
-static void pack(tg_timeline *t, int flush)
+static void pack_with(tg_timeline *t, z_stream *deflater, int flush)
 {
     unsigned char out[CHUNK_BYTES];
     t->failed = t->failed || t->event.failed;
-    t->deflate.next_in = (unsigned char *)(uintptr_t)tg_text_string(&t->event);
-    t->deflate.avail_in = (unsigned)t->event.length;
+    t->unpacked_bytes += t->event.length;
+    deflater->next_in = (unsigned char *)(uintptr_t)tg_text_string(&t->event);
+    deflater->avail_in = (unsigned)t->event.length;
     do {
-        t->deflate.next_out = out;
-        t->deflate.avail_out = sizeof out;
-        (void)deflate(&t->deflate, flush); /* it cannot fail with room for output */
-        tg_text_append(&t->packed, out, sizeof out - t->deflate.avail_out);
-    } while (t->deflate.avail_out == 0);
+        deflater->next_out = out;
+        deflater->avail_out = sizeof out;
+        (void)deflate(deflater, flush); /* it cannot fail with room for output */
+        tg_text_append(&t->packed, out, sizeof out - deflater->avail_out);
+    } while (deflater->avail_out == 0);
     tg_text_clear(&t->event);
+}
+
+static void pack(tg_timeline *t)
+{
+    pack_with(t, &t->deflate, Z_NO_FLUSH);
 }
 
 /* Whole nanoseconds in microseconds, as every locale writes them. */
@@ -63,7 +70,7 @@ static void end_metadata(tg_timeline *t, tg_json_writer *w)
 {
     tg_json_end_object(w);
     tg_json_end_object(w);
-    pack(t, Z_NO_FLUSH);
+    pack(t);
 }
 
 /* What tells ranks apart, and the first events: they name the process. */
@@ -75,8 +82,17 @@ static void put_head(tg_timeline *t, const tg_timeline_head *head)
     tg_json_begin_object(&w, NULL);
     tg_json_put_int(&w, "schemaVersion", 1);
     tg_json_put_string(&w, "displayTimeUnit", "ms");
+    tg_json_begin_array(&w, "deviceProperties");
+    tg_json_begin_object(&w, NULL);
+    tg_json_put_int(&w, "id", 0);
+    tg_json_put_string(&w, "name", "CPU");
+    tg_json_put_int(&w, "numSms", head->threads);
+    tg_json_end_object(&w);
+    tg_json_end_array(&w);
     tg_json_begin_object(&w, "distributedInfo");
-    tg_json_put_int(&w, "rank", head->rank);
+    tg_json_put_string(&w, "backend", head->backend ? head->backend : "none");
+    /* HolisticTraceAnalysis looks for the blank */
+    tg_text_append_format(&t->event, ",\"rank\": %d", head->rank);
     tg_json_put_int(&w, "world_size", head->ranks);
     tg_json_end_object(&w);
     tg_json_begin_object(&w, "otherData");
@@ -105,7 +121,7 @@ tg_status tg_timeline_open(const tg_timeline_head *head, tg_timeline **out)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a timeline");
     }
     t->head = *head;
-    t->head.host = NULL;
+    t->head.host = t->head.backend = NULL;
     put_head(t, head);
     *out = t;
     return TG_OK;
@@ -132,12 +148,22 @@ void tg_timeline_name_row(tg_timeline *t, int row, const char *name)
     end_metadata(t, &w);
 }
 
+static void put_argument(tg_json_writer *w, const tg_timeline_argument *argument)
+{
+    if (argument->text)
+        tg_json_put_string(w, argument->name, argument->text);
+    else
+        tg_json_put_double(w, argument->name, argument->value);
+}
+
 void tg_timeline_add(tg_timeline *t, int row, const tg_timeline_event *event)
 {
-    if (t->packed.length > t->head.budget_bytes) {
+    if (t->packed.length > t->head.budget_bytes || t->unpacked_bytes > TG_TIMELINE_MOST_BYTES) {
         t->left_out++;
         return;
     }
+    const int64_t end_ns = event->end_ns + t->head.offset_ns;
+    t->last_ns = end_ns > t->last_ns ? end_ns : t->last_ns;
     tg_text_append_string(&t->event, ",\n");
     tg_json_writer w = begin_event(t, "X", event->name, row);
     tg_json_put_string(&w, "cat", event->category);
@@ -146,20 +172,52 @@ void tg_timeline_add(tg_timeline *t, int row, const tg_timeline_event *event)
     if (event->argument_count) {
         tg_json_begin_object(&w, "args");
         for (size_t i = 0; i < event->argument_count; i++)
-            tg_json_put_double(&w, event->arguments[i].name, event->arguments[i].value);
+            put_argument(&w, &event->arguments[i]);
         tg_json_end_object(&w);
     }
     tg_json_end_object(&w);
-    pack(t, Z_NO_FLUSH);
+    pack(t);
 }
 
+/* What is missing is said where it is missing. */
+static void put_notice(tg_timeline *t)
+{
+    tg_text notice = {0};
+    tg_text_append_format(&notice, "%llu events left out: this file's budget is used up",
+                          (unsigned long long)t->left_out);
+    tg_text_append_string(&t->event, ",\n");
+    tg_json_writer w = begin_event(t, "i", tg_text_string(&notice), 0);
+    tg_json_put_string(&w, "s", "p");
+    put_us(&t->event, "ts", t->last_ns);
+    tg_json_end_object(&w);
+    tg_text_done(&notice);
+}
+
+size_t tg_timeline_bytes(const tg_timeline *t)
+{
+    return t->packed.length;
+}
+
+/* A copy of the compressor ends the document, so that the original can go on. */
 tg_status tg_timeline_write(tg_timeline *t, const char *path)
 {
+    const size_t before = t->packed.length;
+    const uint64_t unpacked = t->unpacked_bytes;
+    z_stream end = {0};
+    if (deflateCopy(&end, &t->deflate) != Z_OK)
+        return tg_fail(TG_ERROR_MACHINE, "%s: out of memory for a timeline", path);
+    if (t->left_out)
+        put_notice(t);
     tg_text_append_format(&t->event, "\n],\"eventsLeftOut\":%llu}\n",
                           (unsigned long long)t->left_out);
-    pack(t, Z_FINISH);
+    pack_with(t, &end, Z_FINISH);
+    deflateEnd(&end);
+    tg_status status = tg_text_check(&t->packed, path);
     if (t->failed)
-        return tg_fail(TG_ERROR_MACHINE, "%s: out of memory for what happened", path);
-    TG_TRY(tg_text_check(&t->packed, path));
-    return tg_file_write(path, tg_text_string(&t->packed), t->packed.length);
+        status = tg_fail(TG_ERROR_MACHINE, "%s: out of memory for what happened", path);
+    if (status == TG_OK)
+        status = tg_file_write(path, tg_text_string(&t->packed), t->packed.length);
+    t->packed.length = before;
+    t->unpacked_bytes = unpacked;
+    return status;
 }

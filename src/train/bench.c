@@ -29,10 +29,13 @@ typedef enum bench_part {
     PART_COUNT
 } bench_part;
 
+enum { RING_SPANS = 1 << 15, TRACE_BUDGET_BYTES = 64 << 20 };
+
 typedef struct bench {
     const tg_bench_options *options;
     tg_stream *stream;
-    tg_kern traced; /* only with a profile */
+    tg_kern traced;  /* only with a profile, a trace or its cost */
+    tg_trace *spans; /* the same */
     const tg_kern *kern;
     tg_dtype dtype;
     tg_network student, teacher;
@@ -148,7 +151,8 @@ static tg_status prepare(bench *b)
     const tg_bench_options *o = b->options;
     TG_TRY(tg_stream_open_cpu(o->threads, o->cpu_cap, &b->stream));
     b->kern = tg_kern_select(b->stream);
-    if (o->profile) {
+    if (o->profile || o->trace || o->trace_cost) {
+        TG_TRY(tg_trace_new(o->threads, RING_SPANS, &b->spans));
         b->traced = tg_kern_traced(b->stream);
         b->kern = &b->traced;
     }
@@ -207,6 +211,16 @@ static tg_status run_step(bench *b, bool draw, tg_step_phases *out_phases)
     return TG_OK;
 }
 
+static void keep_step(bench *b, int64_t step, int64_t begin_ns, int64_t end_ns)
+{
+    const tg_step_window window = {.step = step,
+                                   .begin_ns = begin_ns,
+                                   .end_ns = end_ns,
+                                   .records = has_ranks(b) ? b->ranks.records : NULL,
+                                   .record_count = has_ranks(b) ? b->ranks.record_count : 0};
+    tg_step_trace_add(b->trace, &window);
+}
+
 /* Step number `at`; the first `warmup` ones leave no record, but the very first is told. */
 static tg_status time_step(bench *b, int64_t at, double *first_s)
 {
@@ -214,12 +228,15 @@ static tg_status time_step(bench *b, int64_t at, double *first_s)
     const int64_t row = at - b->options->warmup;
     const bool traced = b->trace && row >= 0;
     if (traced)
-        tg_step_trace_begin(b->trace);
+        tg_trace_attach(b->spans, 0);
     int64_t start = tg_clock_ns();
-    TG_TRY(run_step(b, row == b->options->steps - 1, &phases));
-    double seconds = tg_clock_seconds(tg_clock_ns() - start);
+    tg_status status = run_step(b, row == b->options->steps - 1, &phases);
+    int64_t end = tg_clock_ns();
+    tg_trace_attach(NULL, 0);
+    TG_TRY(status);
+    double seconds = tg_clock_seconds(end - start);
     if (traced)
-        tg_step_trace_end(b->trace, at + 1, has_ranks(b) ? &b->ranks : NULL);
+        keep_step(b, at + 1, start, end);
     if (at == 0)
         *first_s = seconds;
     if (row < 0)
@@ -241,7 +258,7 @@ static tg_status time_step(bench *b, int64_t at, double *first_s)
 static tg_status tell(const bench *b, int64_t at)
 {
     const tg_bench_options *o = b->options;
-    int64_t total = o->warmup + o->steps * (o->profile ? 2 : 1);
+    int64_t total = o->warmup + o->steps * (1 + (o->profile ? 1 : 0) + (o->trace_cost ? 1 : 0));
     if (o->progress)
         o->progress(o->user, (uint64_t)at + 1, (uint64_t)total);
     if (has_ranks(b) ? b->stop : o->stop && o->stop(o->user)) /* all ranks at the same step */
@@ -257,8 +274,12 @@ static int64_t exchange_cpu_ns(const bench *b)
 static tg_status run_steps(bench *b, double *out_first_s)
 {
     const tg_bench_options *o = b->options;
+    const tg_step_trace_options timeline = {.comm = has_ranks(b) ? o->comm : tg_comm_self(),
+                                            .compute = b->spans,
+                                            .threads = o->threads,
+                                            .budget_bytes = TRACE_BUDGET_BYTES};
     if (o->trace)
-        TG_TRY(tg_step_trace_open(has_ranks(b) ? o->comm : tg_comm_self(), &b->trace));
+        TG_TRY(tg_step_trace_open(&timeline, &b->trace));
     for (int64_t at = 0; at < o->warmup + o->steps; at++) {
         if (at == o->warmup)
             b->cpu_ns = exchange_cpu_ns(b);
@@ -280,25 +301,64 @@ static tg_status run_profile(bench *b, tg_bench_profile *out)
 {
     const tg_bench_options *o = b->options;
     tg_step_phases phases;
-    tg_trace *trace = NULL;
+    tg_trace *trace = b->spans;
     tg_status status = TG_OK;
     if (!o->profile)
         return TG_OK;
-    TG_TRY(tg_trace_new(tg_stream_threads(b->stream), 0, &trace));
+    tg_trace_reset(trace);
     for (int64_t i = 0; i < o->steps; i++) {
         tg_trace_attach(trace, 0);
         int64_t start = tg_clock_ns();
         status = run_step(b, false, &phases);
         out->seconds += tg_clock_seconds(tg_clock_ns() - start);
         tg_trace_attach(NULL, 0);
-        TG_TRY_GOTO(status, free_trace);
-        TG_TRY_GOTO(tell(b, o->warmup + o->steps + i), free_trace);
+        TG_TRY(status);
+        TG_TRY(tell(b, o->warmup + o->steps + i));
     }
     out->steps = o->steps;
     out->operation_count = tg_trace_collect(trace, out->operations);
     qsort(out->operations, out->operation_count, sizeof *out->operations, longer_first);
-free_trace:
-    tg_trace_free(trace);
+    return TG_OK;
+}
+
+/* Both kinds in turns, each first as often as the other: what else is going on meets them alike. */
+static tg_status run_pair(bench *b, int64_t pair, double out_seconds[2])
+{
+    tg_step_phases phases;
+    for (int64_t k = 0; k < 2; k++) {
+        const int with = (int)((pair + k) % 2);
+        tg_trace_attach(with ? b->spans : NULL, 0);
+        const int64_t start = tg_clock_ns();
+        tg_status status = run_step(b, false, &phases);
+        out_seconds[with] = tg_clock_seconds(tg_clock_ns() - start);
+        tg_trace_attach(NULL, 0);
+        TG_TRY(status);
+    }
+    return TG_OK;
+}
+
+static tg_status run_cost(bench *b, tg_bench_cost *out)
+{
+    const tg_bench_options *o = b->options;
+    const size_t n = (size_t)o->steps;
+    double *ratio = calloc(n, sizeof *ratio), seconds[2];
+    if (!ratio)
+        return tg_fail(TG_ERROR_MACHINE, "out of memory for %zu steps", n);
+    tg_status status = TG_OK;
+    tg_trace_reset(b->spans);
+    for (int64_t i = 0; i < o->steps && status == TG_OK; i++) {
+        status = run_pair(b, i, seconds);
+        if (status == TG_OK)
+            status = tell(b, o->warmup + o->steps * (o->profile ? 2 : 1) + i);
+        ratio[i] = status == TG_OK ? seconds[1] / seconds[0] : 0;
+    }
+    const double median = tg_median(ratio, n); /* sorts */
+    *out = (tg_bench_cost){.share = median - 1,
+                           .low = ratio[n / 4] - 1,
+                           .high = ratio[n - 1 - n / 4] - 1,
+                           .spans = (double)tg_trace_recorded(b->spans, 0) / (double)n,
+                           .span_s = tg_trace_span_cost_ns() * 1e-9};
+    free(ratio);
     return status;
 }
 
@@ -348,6 +408,8 @@ static void release(bench *b)
     tg_ranks_close(&b->ranks);
     tg_step_trace_close(b->trace);
     b->trace = NULL;
+    tg_trace_free(b->spans);
+    b->spans = NULL;
     tg_optimizer_done(&b->optimizer);
     tg_network_close(&b->teacher);
     tg_network_close(&b->student);
@@ -368,6 +430,8 @@ tg_status tg_bench_run(const tg_bench_options *options, tg_bench_result *out)
     TG_TRY_GOTO(prepare(&b), release_bench);
     TG_TRY_GOTO(run_steps(&b, &result.first_step_s), release_bench);
     TG_TRY_GOTO(run_profile(&b, &result.profile), release_bench);
+    if (options->trace_cost)
+        TG_TRY_GOTO(run_cost(&b, &result.cost), release_bench);
     summarise(&b, &result);
     release(&b);
     if (options->no_peak)

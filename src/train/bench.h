@@ -15,7 +15,7 @@
  *          loads an operation.
  * Ranks    batch_size is each rank's; reduce_s is what a step waits for others (exposed communication);
  *          the peak is measured by all ranks at once.
- * Trace    of the timed steps; with `profile` each operation is in it, and the timed steps are slower by that.
+ * Trace    of the timed steps, each operation in it; these are slower by what `trace_cost` measures.
  * Errors   TG_ERROR_USAGE, TG_ERROR_INPUT for models; TG_ERROR_MACHINE; TG_ERROR_STOPPED.
  * Threads  one at a time.
  */
@@ -45,14 +45,21 @@ typedef struct tg_bench_options {
     tg_comm
         *comm; /* NULL or other ranks that run the same bench: each its own pictures, one update */
     tg_ranks_options ranks;
-    bool no_peak; /* steps alone: result.peak stays zeroed */
-    bool profile; /* account for every operation, in `steps` more steps */
+    bool no_peak;    /* steps alone: result.peak stays zeroed */
+    bool trace_cost; /* then as many pairs of steps, one recorded as a job records it, one not */
+    bool profile;    /* account for every operation, in `steps` more steps */
     const char
         *trace; /* folder for timelines of the timed steps (train/step_trace.h); NULL: none */
     void (*progress)(void *user, uint64_t done, uint64_t total); /* or NULL */
     int (*stop)(void *user);                                     /* or NULL */
     void *user;
 } tg_bench_options;
+
+/* What recording costs a step: medians and quartiles of pairs, with it and without. */
+typedef struct tg_bench_cost {
+    double share, low, high;
+    double spans, span_s; /* a step, by the thread that trains; of one, measured by itself */
+} tg_bench_cost;
 
 /* Where the time of `steps` steps went; what no operation took is seconds minus their sum. */
 typedef struct tg_bench_profile {
@@ -82,6 +89,7 @@ typedef struct tg_bench_result {
     tg_peak peak;
     uint64_t peak_rss_bytes;
     tg_bench_profile profile;
+    tg_bench_cost cost; /* zeroed: not asked for */
     tg_text
         picture; /* of the last timed step's exchange (overlap.h), empty without ranks; the caller's to free */
 } tg_bench_result;

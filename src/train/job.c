@@ -18,7 +18,7 @@ tg_status tg_job_open_device(tg_job *job)
     job->program_bytes = (double)tg_memory_rss_bytes();
     TG_TRY(tg_stream_open_cpu(o->threads, o->cpu_cap, &job->stream));
     job->kern = tg_kern_select(job->stream);
-    if (o->output.trace) {
+    if (o->output.trace || o->output.trace_last) {
         job->traced = tg_kern_traced(job->stream);
         job->kern = &job->traced;
         TG_TRY(tg_recorder_open(o->threads, tg_train_options_workers(o), &job->recorder));

@@ -4,6 +4,7 @@
 
 #include "train/checkpoint.h"
 #include "train/job.h"
+#include "train/outlier.h"
 #include "train/recorder.h"
 #include "train/step.h"
 #include "train/step_trace.h"
@@ -20,6 +21,28 @@ typedef struct tg_job_phases {
 
 /* Trials of --workers auto (job_workers.c). */
 typedef struct tg_auto_workers tg_auto_workers;
+
+/* The last steps, some of which are still to be kept. */
+enum { TG_JOB_WINDOWS = 4 };
+typedef struct tg_job_window {
+    tg_step_window step;
+    tg_comm_record *records; /* what step.records points to; NULL without ranks */
+    bool keep, added;
+} tg_job_window;
+
+/* Timelines that a job keeps (job_trace.c). */
+typedef struct tg_job_timeline {
+    tg_step_trace *file; /* NULL: nothing is recorded */
+    tg_job_window windows[TG_JOB_WINDOWS];
+    int64_t window_count;
+    int64_t begin_ns,
+        exchange_cpu_ns; /* when the step began; of the thread that moves messages, then */
+    int64_t keep_until;  /* steps up to it are kept */
+    tg_outlier rule;
+    int64_t outliers, next_outlier;
+    bool dirty;                   /* something is kept that is not written */
+    int64_t written_ns, write_ns; /* when, and how long that took */
+} tg_job_timeline;
 
 /* Everything a job holds; zeroed, then filled by tg_job_open in the order of the fields. */
 typedef struct tg_job {
@@ -71,8 +94,7 @@ typedef struct tg_job {
     char *checkpoint_folder;
     tg_metrics metrics;
     bool metrics_open;
-    tg_step_trace *trace; /* NULL but for a job with steps to trace, until its file is written */
-    int64_t trace_cpu_ns; /* of the thread that moves messages, when the traced step began */
+    tg_job_timeline timeline;
     tg_monitor *monitor;  /* NULL but on the first rank of each machine */
     tg_job_phases phases; /* zeroed but on the first of several ranks */
     tg_train_state state;
@@ -174,12 +196,18 @@ tg_status tg_job_settle_phases(tg_job *job) TG_MUST_CHECK;
 /* One line on the whole run. */
 void tg_job_sum_up_phases(tg_job *job);
 
-/* What the time of steps goes to (job_trace.c); every rank calls open. begin: before the first batch of a step; end:
- * after its update; close: writes what there is. */
+/* Timelines of steps (job_trace.c); every rank calls open. begin: before the first batch of a step; end: after its update;
+ * note: when its record is made; close: writes what there is. */
 tg_status tg_job_open_trace(tg_job *job) TG_MUST_CHECK;
 void tg_job_begin_recording(tg_job *job);
 void tg_job_end_recording(tg_job *job, const tg_step_report *report);
+void tg_job_note_timeline(tg_job *job, const tg_step_record *record);
 void tg_job_close_trace(tg_job *job);
+/* Step `step`, of those just done, took `seconds`, the longest of all ranks: where that is far beyond the usual, it is kept
+ * with the one before and two after. Called with the same on all ranks, these keep the same steps. */
+void tg_job_judge_step(tg_job *job, int64_t step, double seconds);
+/* Steps from here up to `step` are kept: somebody asked for them. */
+void tg_job_trace_until(tg_job *job, int64_t step);
 
 /* One for each machine (job_monitor.c); every rank calls open, which fails only with its peers. close: says what it cost. */
 tg_status tg_job_open_monitor(tg_job *job) TG_MUST_CHECK;

@@ -58,10 +58,20 @@ static void say(const tg_job *job, tg_straggler_event event)
     tg_text_done(&text);
 }
 
+static double longest(const tg_ranks *ranks)
+{
+    double seconds = 0;
+    for (int r = 0; r < ranks->comm->size; r++)
+        seconds = fmax(seconds, ranks->each[r].t_step);
+    return seconds;
+}
+
 /* What all ranks told of the step before. */
 static void take(tg_job *job)
 {
     const tg_ranks *ranks = &job->ranks;
+    if (ranks->told_step)
+        tg_job_judge_step(job, ranks->told_step, longest(ranks));
     if (!ranks->told_step || !tg_job_is_first(job))
         return;
     if (tg_rank_steps_write(&job->phases.file, ranks->told_step, ranks->each,

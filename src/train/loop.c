@@ -194,6 +194,7 @@ static tg_status end_window(tg_job *job, window *w)
     if (tg_job_is_first(job) && tg_metrics_write_step(&job->metrics, &record) != TG_OK)
         tg_log_warning("a step record was lost: %s", tg_error_message());
     tg_job_note_phases(job, &record, report.own_images);
+    tg_job_note_timeline(job, &record);
     tg_job_note_operations(job, &record);
     show_step(job, w, &record);
     now = note_writing(job, now);

@@ -42,6 +42,8 @@ tg_train_options tg_train_options_default(void)
         .output = {.checkpoint_hist = 1,
                    .eval_interval = 1,
                    .trace = true,
+                   .trace_outliers = TG_TRACE_OUTLIERS,
+                   .trace_budget_mib = TG_TRACE_BUDGET_MIB,
                    .monitor_interval_ms = TG_MONITOR_INTERVAL_MS,
                    .monitor_budget_mib = TG_MONITOR_BUDGET_MIB},
         .threads = 1,

@@ -65,6 +65,8 @@ typedef struct tg_distill_choice {
     tg_objective objective;
 } tg_distill_choice;
 
+enum { TG_TRACE_OUTLIERS = 8, TG_TRACE_BUDGET_MIB = 32 };
+
 typedef struct tg_output_choice {
     const char *output;       /* run directory */
     const char *resume;       /* NULL, "auto", a checkpoint folder, or a run directory */
@@ -73,6 +75,8 @@ typedef struct tg_output_choice {
     int64_t eval_interval;    /* epochs between evaluations; 0: only at the end */
     int64_t max_steps;        /* stop after so many updates (the schedule stays); 0: no limit */
     bool trace;               /* record what every operation takes */
+    int64_t trace_outliers;   /* slow steps with a timeline, at most */
+    int64_t trace_budget_mib; /* of each rank's timelines */
     int64_t trace_first, trace_last; /* steps with a timeline, from 1; 0: none */
     int64_t monitor_interval_ms;     /* 0: off */
     int64_t monitor_budget_mib;      /* of each machine's samples on disk */

@@ -81,6 +81,11 @@ size_t tg_ranks_bytes(const tg_ranks_options *options, size_t elements, int size
     return tg_comm_cost_memory(size, largest_bucket(options, elements), options->wire);
 }
 
+size_t tg_ranks_record_room(const tg_ranks *ranks)
+{
+    return RECORDS * ranks->buckets.count;
+}
+
 void tg_ranks_forget(tg_ranks *ranks)
 {
     ranks->record_count = 0;

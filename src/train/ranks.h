@@ -76,6 +76,8 @@ size_t tg_ranks_bytes(const tg_ranks_options *options, size_t elements, int size
 /* Begins ranks->records anew: the gradients of a step, and the parameters whose forward waited for them. There
  * is room for two steps; what comes beyond is not kept. */
 void tg_ranks_forget(tg_ranks *ranks);
+/* How many there are at most. */
+size_t tg_ranks_record_room(const tg_ranks *ranks);
 
 /* The backward that begins now is the window's last: its gradients go out as they become final. */
 void tg_ranks_reduce(tg_ranks *ranks, float *grads);

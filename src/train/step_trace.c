@@ -12,17 +12,22 @@
 
 enum {
     ROUNDS = 8,
-    SPANS = 1 << 14, /* of a step */
-    LANES = 64,      /* rows of collectives, more than are ever under way at once */
-    BUDGET_BYTES = 64 << 20,
+    LANES = 64, /* rows of collectives, more than are ever under way at once */
+    /* rows */
+    STEPS = 0,
+    OPERATIONS = 1,
+    EXCHANGES = 10000,
+    WORKERS = 20000,
+    ARGUMENTS = 10,
+    FIRST_LAUNCH =
+        1
+        << 20, /* HolisticTraceAnalysis keeps small ones in too small a type for what it does next */
 };
 
 struct tg_step_trace {
-    tg_comm *comm;
-    tg_trace *spans;
-    tg_trace_span *copy; /* [SPANS] */
+    tg_step_trace_options options;
     tg_timeline *timeline;
-    int64_t begin_ns;
+    double launch;              /* number of the step being added, as others count launches */
     int64_t lane_end_ns[LANES]; /* when the last on it was done; 0: none was */
 };
 
@@ -56,28 +61,41 @@ tg_status tg_step_trace_align(tg_comm *comm, int64_t *out_offset_ns, int64_t *ou
     return TG_OK;
 }
 
+static void name_rows(tg_step_trace *t)
+{
+    char name[48];
+    tg_timeline_name_row(t->timeline, STEPS, "compute");
+    for (int i = 0; i < t->options.threads; i++) {
+        snprintf(name, sizeof name, "operations, thread %d", i);
+        tg_timeline_name_row(t->timeline, OPERATIONS + i, name);
+    }
+    for (int i = 0; t->options.loader && i < tg_trace_threads(t->options.loader); i++) {
+        snprintf(name, sizeof name, "loader worker %d", i);
+        tg_timeline_name_row(t->timeline, WORKERS + i, name);
+    }
+}
+
 static tg_status open_parts(tg_step_trace *t)
 {
-    tg_timeline_head head = {.rank = t->comm->rank,
-                             .ranks = t->comm->size,
-                             .host = tg_comm_host(t->comm, t->comm->rank),
-                             .budget_bytes = BUDGET_BYTES};
-    TG_TRY(tg_step_trace_align(t->comm, &head.offset_ns, &head.offset_error_ns));
-    t->copy = malloc(SPANS * sizeof *t->copy);
-    if (!t->copy)
-        return tg_fail(TG_ERROR_MACHINE, "out of memory for a trace of %d spans", SPANS);
-    TG_TRY(tg_trace_new(1, SPANS, &t->spans));
+    tg_comm *comm = t->options.comm;
+    tg_timeline_head head = {.rank = comm->rank,
+                             .ranks = comm->size,
+                             .host = tg_comm_host(comm, comm->rank),
+                             .backend = comm->size > 1 ? comm->library : NULL,
+                             .threads = t->options.threads,
+                             .budget_bytes = t->options.budget_bytes};
+    TG_TRY(tg_step_trace_align(comm, &head.offset_ns, &head.offset_error_ns));
     TG_TRY(tg_timeline_open(&head, &t->timeline));
-    tg_timeline_name_row(t->timeline, 0, "compute");
+    name_rows(t);
     return TG_OK;
 }
 
-tg_status tg_step_trace_open(tg_comm *comm, tg_step_trace **out)
+tg_status tg_step_trace_open(const tg_step_trace_options *options, tg_step_trace **out)
 {
     tg_step_trace *t = calloc(1, sizeof *t);
     if (!t)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a trace");
-    t->comm = comm;
+    t->options = *options;
     tg_status status = open_parts(t);
     if (status < 0)
         tg_step_trace_close(t);
@@ -90,27 +108,146 @@ void tg_step_trace_close(tg_step_trace *t)
 {
     if (!t)
         return;
-    if (t->spans && tg_trace_attached() == t->spans)
-        tg_trace_attach(NULL, 0);
-    tg_trace_free(t->spans);
     tg_timeline_free(t->timeline);
-    free(t->copy);
     free(t);
 }
 
-void tg_step_trace_begin(tg_step_trace *t)
+size_t tg_step_trace_bytes(const tg_step_trace *t)
 {
-    tg_trace_reset(t->spans);
-    tg_trace_attach(t->spans, 0);
-    t->begin_ns = tg_clock_ns();
+    return tg_timeline_bytes(t->timeline);
 }
 
-static void add(tg_step_trace *t, const char *name, const char *category, int64_t begin_ns,
-                int64_t end_ns)
+/* An event with its arguments, one by one. */
+typedef struct event {
+    tg_timeline_event base;
+    tg_timeline_argument arguments[ARGUMENTS];
+} event;
+
+static void put(event *e, const char *name, double value, const char *text)
 {
-    const tg_timeline_event event = {
-        .name = name, .category = category, .begin_ns = begin_ns, .end_ns = end_ns};
-    tg_timeline_add(t->timeline, 0, &event);
+    e->arguments[e->base.argument_count++] = (tg_timeline_argument){name, value, text};
+}
+
+static void add(tg_step_trace *t, int row, event *e)
+{
+    e->base.arguments = e->arguments;
+    tg_timeline_add(t->timeline, row, &e->base);
+}
+
+static void add_plain(tg_step_trace *t, int row, const char *name, int64_t begin_ns, int64_t end_ns)
+{
+    event e = {
+        .base = {
+            .name = name, .category = "user_annotation", .begin_ns = begin_ns, .end_ns = end_ns}};
+    add(t, row, &e);
+}
+
+/* What makes a kernel of it, launched by the step that it belongs to. */
+static void put_stream(const tg_step_trace *t, event *e, int row)
+{
+    e->base.category = "kernel";
+    put(e, "stream", row, NULL);
+    put(e, "device", 0, NULL);
+    put(e, "correlation", t->launch, NULL);
+    put(e, "External id", t->launch, NULL);
+}
+
+static void print_shape(const tg_trace_key *key, char *out, size_t bytes)
+{
+    size_t length = 0;
+    out[0] = 0;
+    for (int d = 0; d < TG_TRACE_DIMENSIONS && key->shape[d] && length < bytes; d++)
+        length +=
+            (size_t)snprintf(out + length, bytes - length, "%s%zu", d ? "x" : "", key->shape[d]);
+}
+
+static bool is_phase(const tg_trace_key *key)
+{
+    return key->group || (key->phase && strcmp(key->phase, "wait") == 0) ||
+           strcmp(key->name, "data") == 0;
+}
+
+/* What is no computing of the step is none to those who add it up either. */
+static bool computes(const tg_trace_key *key)
+{
+    return !key->phase || (strcmp(key->phase, "data") != 0 && strcmp(key->phase, "loader") != 0);
+}
+
+static void add_operation(tg_step_trace *t, int row, const tg_trace_span *span)
+{
+    char shape[96];
+    event e = {.base = {.name = span->key.name,
+                        .category = "cpu_op",
+                        .begin_ns = span->begin_ns,
+                        .end_ns = span->end_ns}};
+    print_shape(&span->key, shape, sizeof shape);
+    if (computes(&span->key))
+        put_stream(t, &e, row);
+    if (span->key.phase)
+        put(&e, "phase", 0, span->key.phase);
+    if (span->layer >= 0)
+        put(&e, "layer", span->layer, NULL);
+    if (shape[0])
+        put(&e, "shape", 0, shape);
+    if (span->key.dtype)
+        put(&e, "dtype", 0, span->key.dtype);
+    add(t, row, &e);
+}
+
+/* Operations of one block that follow each other. */
+typedef struct run {
+    int layer;
+    int64_t begin_ns, end_ns;
+} run;
+
+static void end_run(tg_step_trace *t, int row, run *r)
+{
+    char name[32];
+    snprintf(name, sizeof name, "block %d", r->layer);
+    if (r->layer >= 0)
+        add_plain(t, row, name, r->begin_ns, r->end_ns);
+    r->layer = TG_TRACE_NO_LAYER;
+}
+
+static void extend_run(tg_step_trace *t, int row, run *r, const tg_trace_span *span)
+{
+    if (span->layer != r->layer) {
+        end_run(t, row, r);
+        *r = (run){.layer = span->layer, .begin_ns = span->begin_ns};
+    }
+    r->end_ns = span->end_ns;
+}
+
+/* The first span of a thread, in the order in which they ended, that may lie in the window. */
+static uint64_t first_in(const tg_trace *trace, int thread, int64_t begin_ns)
+{
+    tg_trace_span span;
+    uint64_t number = tg_trace_recorded(trace, thread);
+    while (number > 0 && tg_trace_get_span(trace, thread, number - 1, &span) &&
+           span.end_ns > begin_ns)
+        number--;
+    return number;
+}
+
+static void add_thread(tg_step_trace *t, const tg_trace *trace, int thread, int row,
+                       const tg_step_window *w)
+{
+    const uint64_t recorded = tg_trace_recorded(trace, thread);
+    run r = {.layer = TG_TRACE_NO_LAYER};
+    tg_trace_span span;
+    for (uint64_t i = first_in(trace, thread, w->begin_ns); i < recorded; i++) {
+        if (!tg_trace_get_span(trace, thread, i, &span) || span.begin_ns < w->begin_ns)
+            continue;
+        if (span.end_ns > w->end_ns)
+            break;
+        if (is_phase(&span.key)) {
+            add_plain(t, STEPS, span.key.name, span.begin_ns, span.end_ns);
+            continue;
+        }
+        extend_run(t, row, &r, &span);
+        add_operation(t, row, &span);
+    }
+    end_run(t, row, &r);
 }
 
 /* A row on which nothing is under way any more; LANES: there is none. */
@@ -123,53 +260,63 @@ static int take_lane(tg_step_trace *t, const tg_comm_record *r)
         char name[32] = "exchange";
         if (lane)
             snprintf(name, sizeof name, "exchange %d", lane + 1);
-        tg_timeline_name_row(t->timeline, lane + 1, name);
+        tg_timeline_name_row(t->timeline, EXCHANGES + lane, name);
     }
     return lane;
 }
 
+static const char *kind_name(tg_comm_kind kind)
+{
+    static const char *const names[] = {[TG_COMM_REDUCE_SCATTER] = "reduce_scatter",
+                                        [TG_COMM_ALL_GATHER] = "all_gather",
+                                        [TG_COMM_ALL_REDUCE] = "all_reduce",
+                                        [TG_COMM_MEET] = "meet"};
+    return names[kind];
+}
+
 static void add_exchange(tg_step_trace *t, const tg_comm_record *r, int64_t step, size_t number)
 {
-    char name[64];
+    char name[96];
     const int lane = take_lane(t, r);
-    const tg_timeline_argument arguments[] = {
-        {"step", (double)step},
-        {"mib", (double)r->bytes / 1048576},
-        {"queued_us", (double)(r->begun_ns - r->queued_ns) * 1e-3}};
-    snprintf(name, sizeof name, "%s %zu", r->what, number);
-    const tg_timeline_event event = {.name = name,
-                                     .category = "exchange",
-                                     .begin_ns = r->begun_ns,
-                                     .end_ns = r->done_ns,
-                                     .arguments = arguments,
-                                     .argument_count = sizeof arguments / sizeof *arguments};
     if (lane == LANES)
         return;
-    tg_timeline_add(t->timeline, lane + 1, &event);
+    snprintf(name, sizeof name, "ncclKernel:%s %s %zu", kind_name(r->kind), r->what, number);
+    event e = {.base = {.name = name, .begin_ns = r->begun_ns, .end_ns = r->done_ns}};
+    put_stream(t, &e, EXCHANGES + lane);
+    put(&e, "step", (double)step, NULL);
+    put(&e, "mib", (double)r->bytes / 1048576, NULL);
+    put(&e, "queued_us", (double)(r->begun_ns - r->queued_ns) * 1e-3, NULL);
+    add(t, EXCHANGES + lane, &e);
     t->lane_end_ns[lane] = r->done_ns;
 }
 
-void tg_step_trace_end(tg_step_trace *t, int64_t step, const tg_ranks *ranks)
+void tg_step_trace_add(tg_step_trace *t, const tg_step_window *w)
 {
-    char name[32];
-    const int64_t now = tg_clock_ns();
-    tg_trace_attach(NULL, 0);
-    snprintf(name, sizeof name, "step %lld", (long long)step);
-    add(t, name, "step", t->begin_ns, now);
-    const size_t spans = tg_trace_spans(t->spans, 0, t->copy, SPANS);
-    for (size_t i = 0; i < spans; i++)
-        add(t, t->copy[i].key.name, "phase", t->copy[i].begin_ns, t->copy[i].end_ns);
-    for (size_t i = 0, number = 0; ranks && i < ranks->record_count; i++, number++) {
-        if (i > 0 && ranks->records[i].kind != ranks->records[i - 1].kind)
+    char name[48];
+    snprintf(name, sizeof name, "ProfilerStep#%lld", (long long)w->step);
+    t->launch = (double)(w->step + FIRST_LAUNCH);
+    event e = {.base = {.name = name,
+                        .category = "user_annotation",
+                        .begin_ns = w->begin_ns,
+                        .end_ns = w->end_ns}};
+    put(&e, "correlation", t->launch, NULL);
+    put(&e, "External id", t->launch, NULL);
+    add(t, STEPS, &e);
+    for (int i = 0; i < t->options.threads; i++)
+        add_thread(t, t->options.compute, i, OPERATIONS + i, w);
+    for (int i = 0; t->options.loader && i < tg_trace_threads(t->options.loader); i++)
+        add_thread(t, t->options.loader, i, WORKERS + i, w);
+    for (size_t i = 0, number = 0; i < w->record_count; i++, number++) {
+        if (i > 0 && w->records[i].kind != w->records[i - 1].kind)
             number = 0;
-        add_exchange(t, &ranks->records[i], step, number);
+        add_exchange(t, &w->records[i], w->step, number);
     }
 }
 
 tg_status tg_step_trace_write(tg_step_trace *t, const char *folder)
 {
     char name[64];
-    snprintf(name, sizeof name, "rank-%d.json.gz", t->comm->rank);
+    snprintf(name, sizeof name, "rank-%d.json.gz", t->options.comm->rank);
     char *path = tg_path_join(folder, name);
     if (!path)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for a path");

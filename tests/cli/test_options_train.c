@@ -60,7 +60,8 @@ static void defaults_are_those_of_training(void **state)
     SAME(distill.teacher), SAME(distill.objective.kd), SAME(distill.objective.alpha);
     SAME(distill.objective.temperature), SAME(distill.objective.reduction);
     SAME(output.resume), SAME(output.checkpoint_hist), SAME(output.checkpoint_steps);
-    SAME(output.eval_interval), SAME(output.max_steps), SAME(output.trace_last), SAME(output.trace);
+    SAME(output.eval_interval), SAME(output.max_steps), SAME(output.trace_last), SAME(output.trace),
+        SAME(output.trace_outliers), SAME(output.trace_budget_mib);
     SAME(output.monitor_interval_ms), SAME(output.monitor_budget_mib);
     SAME(threads), SAME(cpu_cap);
     assert_memory_equal(got.train.output.output, "runs/train-2", 12);

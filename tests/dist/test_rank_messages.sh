@@ -46,8 +46,8 @@ for mpi in $mpis; do
         --quiet >out 2>err || fail "$mpi: a run of 3 steps"
     for rank in 0 1; do
         gzip -dc run/trace/rank-$rank.json.gz >trace || fail "$mpi: no timeline of rank $rank"
-        [ "$(grep -c '"name":"step [23]"' trace)" = 2 ] || fail "$mpi: steps in the timeline of rank $rank"
-        grep -q '"name":"gradients 0".*"cat":"exchange"' trace || fail "$mpi: no bucket in the timeline of rank $rank"
+        [ "$(grep -c '"name":"ProfilerStep#[23]"' trace)" = 2 ] || fail "$mpi: steps in the timeline of rank $rank"
+        grep -q '"name":"ncclKernel:all_reduce gradients 0".*"cat":"kernel"' trace || fail "$mpi: no bucket in the timeline of rank $rank"
         grep -q 'step 2: exchange .* inside backward' run/log/rank-$rank.log || fail "$mpi: what backward hid"
         grep -q 'bucket 0 .*|.*#' run/log/rank-$rank.log || fail "$mpi: no picture in the log of rank $rank"
     done

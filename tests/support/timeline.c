@@ -45,13 +45,24 @@ static void read_event(const tg_json_node *node, tg_test_event *e)
     e->begin_ns = llround(ts * 1e3);
     e->end_ns = e->begin_ns + llround(dur * 1e3);
     assert_true(dur >= 0);
-    e->step = e->mib = e->queued_us = NAN;
+    e->step = e->mib = e->queued_us = e->stream = e->layer = e->correlation = NAN;
     assert_ok(tg_json_get_object(node, "args", TG_OPTIONAL, &arguments, &found));
+    const bool kernel = strcmp(e->category, "kernel") == 0;
+    assert_true(found || !kernel);
     if (!found)
         return;
     assert_ok(tg_json_get_double(&arguments, "step", TG_OPTIONAL, &e->step));
     assert_ok(tg_json_get_double(&arguments, "mib", TG_OPTIONAL, &e->mib));
     assert_ok(tg_json_get_double(&arguments, "queued_us", TG_OPTIONAL, &e->queued_us));
+    assert_ok(tg_json_get_double(&arguments, "layer", TG_OPTIONAL, &e->layer));
+    assert_ok(tg_json_get_double(&arguments, "correlation", TG_OPTIONAL, &e->correlation));
+    if (!kernel)
+        return;
+    double device, id;
+    assert_ok(tg_json_get_double(&arguments, "stream", TG_REQUIRED, &e->stream));
+    assert_ok(tg_json_get_double(&arguments, "device", TG_REQUIRED, &device));
+    assert_ok(tg_json_get_double(&arguments, "External id", TG_REQUIRED, &id));
+    assert_true(e->stream == (double)e->row && device == 0 && id == e->correlation);
 }
 
 static void read_name(const tg_json_node *node, tg_test_timeline *t)
@@ -78,9 +89,39 @@ static void read_events(const tg_json_node *array, tg_test_timeline *t)
         copy(&node, "ph", phase, sizeof phase);
         if (strcmp(phase, "X") == 0)
             read_event(&node, &t->events[t->count++]);
+        else if (strcmp(phase, "i") == 0)
+            copy(&node, "name", t->notice, sizeof t->notice);
         else
             read_name(&node, t);
     }
+}
+
+static bool is_step_of(const tg_test_event *step, const tg_test_event *e)
+{
+    return strncmp(step->name, "ProfilerStep#", 13) == 0 && step->correlation == e->correlation;
+}
+
+static void check_correlations(const tg_test_timeline *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        bool found = strcmp(t->events[i].category, "kernel") != 0;
+        for (size_t k = 0; k < t->count && !found; k++)
+            found = is_step_of(&t->events[k], &t->events[i]);
+        assert_true(found);
+    }
+}
+
+static void check_head(const tg_json_node *root)
+{
+    tg_json_node part;
+    int64_t number;
+    const char *text;
+    assert_ok(tg_json_get_int(root, "schemaVersion", TG_REQUIRED, &number));
+    assert_int_equal(number, 1);
+    assert_ok(tg_json_get_array(root, "deviceProperties", TG_REQUIRED, &part, NULL));
+    assert_int_equal(tg_json_count(&part), 1);
+    assert_ok(tg_json_get_object(root, "distributedInfo", TG_REQUIRED, &part, NULL));
+    assert_ok(tg_json_get_string(&part, "backend", TG_REQUIRED, &text));
 }
 
 static void check_nesting(const tg_test_timeline *t)
@@ -105,6 +146,7 @@ tg_test_timeline tg_test_timeline_read(const char *path)
     unpack(path, &text);
     assert_ok(tg_json_parse(tg_text_string(&text), text.length, path, &json));
     const tg_json_node root = tg_json_root(&json);
+    check_head(&root);
     assert_ok(tg_json_get_object(&root, "distributedInfo", TG_REQUIRED, &part, NULL));
     assert_ok(tg_json_get_int(&part, "rank", TG_REQUIRED, &t.rank));
     assert_ok(tg_json_get_int(&part, "world_size", TG_REQUIRED, &t.ranks));
@@ -115,6 +157,7 @@ tg_test_timeline tg_test_timeline_read(const char *path)
     assert_ok(tg_json_get_array(&root, "traceEvents", TG_REQUIRED, &part, NULL));
     read_events(&part, &t);
     check_nesting(&t);
+    check_correlations(&t);
     tg_json_done(&json);
     tg_text_done(&text);
     return t;

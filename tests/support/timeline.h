@@ -8,7 +8,7 @@
 typedef struct tg_test_event {
     char name[64], category[32];
     int64_t pid, row, begin_ns, end_ns;
-    double step, mib, queued_us; /* NaN: not there */
+    double step, mib, queued_us, stream, layer, correlation; /* NaN: not there */
 } tg_test_event;
 
 typedef struct tg_test_timeline {
@@ -17,10 +17,12 @@ typedef struct tg_test_timeline {
     int64_t rank, ranks, left_out;
     double offset_us, error_us;
     char rows[8][64]; /* names of the first ones; "": none */
-    char process[128];
+    char process[128], notice[128];
 } tg_test_timeline;
 
-/* Fails the test where the file is not whole, or two events of a row neither nest nor are apart. */
+/* Fails the test where the file is not whole, two events of a row neither nest nor are apart, or what other tools ask for
+ * is not there: of the file schemaVersion, deviceProperties and distributedInfo; of a "kernel" its stream, device and the
+ * correlation of a step in which it lies. */
 tg_test_timeline tg_test_timeline_read(const char *path);
 void tg_test_timeline_done(tg_test_timeline *timeline);
 

@@ -24,7 +24,7 @@ static void what_is_added_is_read(void **state)
                                    .offset_ns = -1500,
                                    .offset_error_ns = 250,
                                    .budget_bytes = 1 << 20};
-    const tg_timeline_argument arguments[] = {{"mib", 1.5}, {"step", 7}};
+    const tg_timeline_argument arguments[] = {{"mib", 1.5, NULL}, {"step", 7, NULL}};
     const tg_timeline_event events[] = {{.name = "step 7",
                                          .category = "step",
                                          .begin_ns = 123456789012345,
@@ -40,6 +40,10 @@ static void what_is_added_is_read(void **state)
     tg_timeline_name_row(timeline, 0, "compute");
     tg_timeline_name_row(timeline, 1, "exchange");
     tg_timeline_add(timeline, 0, &events[0]);
+    assert_ok(tg_timeline_write(timeline, path)); /* whole, and not the end */
+    tg_test_timeline first = tg_test_timeline_read(path);
+    assert_int_equal(first.count, 1);
+    tg_test_timeline_done(&first);
     tg_timeline_add(timeline, 1, &events[1]);
     assert_ok(tg_timeline_write(timeline, path));
     tg_timeline_free(timeline);
@@ -63,6 +67,36 @@ static void what_is_added_is_read(void **state)
     tg_test_timeline_done(&t);
 }
 
+/* Whatever they hold, names are JSON. */
+static void names_are_escaped(void **state)
+{
+    (void)state;
+    char path[512];
+    tg_timeline *timeline;
+    static const char *const names[] = {"\"\\", "\x01\x1f\t", "\xff\xc0\x80 caf\xc3\xa9",
+                                        "</script>,]}"};
+    const tg_timeline_head head = {
+        .ranks = 1, .host = "\x02\xfe", .backend = "\"", .budget_bytes = 1 << 20};
+    path_of("c.json.gz", path);
+    assert_ok(tg_timeline_open(&head, &timeline));
+    for (size_t i = 0; i < 4; i++) {
+        const tg_timeline_event event = {.name = names[i],
+                                         .category = "c",
+                                         .begin_ns = 10 * (int64_t)i,
+                                         .end_ns = 10 * (int64_t)i + 5};
+        tg_timeline_name_row(timeline, (int)i, names[i]);
+        tg_timeline_add(timeline, (int)i, &event);
+    }
+    assert_ok(tg_timeline_write(timeline, path));
+    tg_timeline_free(timeline);
+    tg_test_timeline t = tg_test_timeline_read(path);
+    assert_int_equal(t.count, 4);
+    assert_string_equal(t.events[0].name, "\"\\");
+    assert_string_equal(t.events[1].name, "\x01\x1f\t");
+    assert_string_equal(t.events[3].name, "</script>,]}");
+    tg_test_timeline_done(&t);
+}
+
 /* Beyond the budget events are counted, and the file stays whole. */
 static void a_budget_holds(void **state)
 {
@@ -83,6 +117,7 @@ static void a_budget_holds(void **state)
     tg_timeline_free(timeline);
     tg_test_timeline t = tg_test_timeline_read(path);
     assert_true(t.count > 1000 && t.left_out > 1000);
+    assert_non_null(strstr(t.notice, "events left out"));
     assert_int_equal(t.count + (size_t)t.left_out, EVENTS);
     tg_test_timeline_done(&t);
     FILE *file = fopen(path, "rb");
@@ -96,6 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_added_is_read),
+        cmocka_unit_test(names_are_escaped),
         cmocka_unit_test(a_budget_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,27 @@ static const tg_test_event *find(const tg_test_timeline *t, const char *name)
     return NULL;
 }
 
+/* Exchanges, and what computes, are kernels on rows of their own; operations that belong to a block lie in one of their row
+ * and number. */
+static void check_operations(const tg_test_timeline *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const tg_test_event *e = &t->events[i];
+        const bool exchange = strncmp(e->name, "ncclKernel:", 11) == 0;
+        char block[32];
+        bool held = false;
+        assert_true(strcmp(e->category, "kernel") != 0 || e->row > 0);
+        assert_true(exchange == (e->queued_us >= 0));
+        if (isnan(e->layer))
+            continue;
+        snprintf(block, sizeof block, "block %d", (int)e->layer);
+        for (size_t k = 0; k < t->count && !held; k++)
+            held = t->events[k].row == e->row && strcmp(t->events[k].name, block) == 0 &&
+                   t->events[k].begin_ns <= e->begin_ns && e->end_ns <= t->events[k].end_ns;
+        assert_true(held);
+    }
+}
+
 /* Of one rank: every bucket of every step, in rows of its own, and the phases inside the steps. */
 static void check_rank(const trial *t, int rank)
 {
@@ -139,24 +160,28 @@ static void check_rank(const trial *t, int rank)
     assert_int_equal(line.rank, rank);
     assert_int_equal(line.ranks, RANKS);
     assert_string_equal(line.rows[0], "compute");
-    assert_string_equal(line.rows[1], "exchange");
-    assert_int_equal(count_of(&line, "step ", "step"), STEPS);
-    assert_int_equal(count_of(&line, "forward", "phase"), STEPS);
-    assert_int_equal(count_of(&line, "backward", "phase"), STEPS);
-    assert_int_equal(count_of(&line, "optimizer", "phase"), STEPS);
-    assert_int_equal(count_of(&line, "wait for gradients", "phase"), STEPS);
-    assert_int_equal(count_of(&line, "meeting", "phase"), STEPS);
+    assert_string_equal(line.rows[1], "operations, thread 0");
+    assert_int_equal(count_of(&line, "ProfilerStep#", "user_annotation"), STEPS);
+    assert_int_equal(count_of(&line, "forward", "user_annotation"), STEPS);
+    assert_int_equal(count_of(&line, "backward", "user_annotation"), STEPS);
+    assert_int_equal(count_of(&line, "optimizer", "user_annotation"), STEPS);
+    assert_int_equal(count_of(&line, "wait for gradients", "user_annotation"), STEPS);
+    assert_int_equal(count_of(&line, "meeting", "user_annotation"), STEPS);
     assert_true(buckets >= 4);
-    assert_int_equal(count_of(&line, "gradients ", "exchange"), STEPS * buckets);
-    assert_int_equal(count_of(&line, "parameters ", "exchange"), t->shard ? STEPS * buckets : 0);
-    assert_true((count_of(&line, "wait for parameters", "phase") > 0) == t->shard);
-    for (size_t i = 0; i < line.count; i++)
-        if (strcmp(line.events[i].category, "exchange") == 0)
-            assert_true(line.events[i].row > 0 && line.events[i].queued_us >= 0);
-        else
-            assert_int_equal(line.events[i].row, 0);
+    assert_int_equal(
+        count_of(&line, t->shard ? "ncclKernel:reduce_scatter gradients " : "ncclKernel:all_reduce gradients ",
+                 "kernel"),
+        STEPS * buckets);
+    assert_int_equal(count_of(&line, "ncclKernel:all_gather parameters ", "kernel"),
+                     t->shard ? STEPS * buckets : 0);
+    assert_true((count_of(&line, "wait for parameters", "user_annotation") > 0) == t->shard);
+    assert_true(count_of(&line, "attention_forward", "kernel") >= STEPS);
+    assert_true(count_of(&line, "block ", "user_annotation") >= STEPS);
+    check_operations(&line);
     /* the first bucket's gradients were final, and with them queued, while backward went on */
-    const tg_test_event *first = find(&line, "gradients 0"), *backward = find(&line, "backward");
+    const tg_test_event *first = find(&line, t->shard ? "ncclKernel:reduce_scatter gradients 0"
+                                                      : "ncclKernel:all_reduce gradients 0"),
+                        *backward = find(&line, "backward");
     const int64_t final_ns = first->begin_ns - llround(first->queued_us * 1e3);
     assert_true(final_ns > backward->begin_ns && final_ns < backward->end_ns);
     assert_int_equal((int)first->step, WARMUP + 1);
