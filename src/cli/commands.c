@@ -25,6 +25,7 @@ static const tg_command *const COMMANDS[] = {
     &tg_command_compare,
     &tg_command_watch,
     &tg_command_metrics,
+    &tg_command_monitor,
     &tg_command_completion,
     &tg_command_man,
     /* clang-format on */

@@ -23,6 +23,7 @@ extern const tg_command tg_command_bench_comm;
 extern const tg_command tg_command_diagnose;
 extern const tg_command tg_command_compare;
 extern const tg_command tg_command_watch;
+extern const tg_command tg_command_monitor;
 extern const tg_command tg_command_metrics;
 extern const tg_command tg_command_profile;
 extern const tg_command tg_command_completion;

@@ -290,7 +290,7 @@ static tg_status resolve_trace(tg_train_settings *s)
 static tg_status check_monitor(const tg_train_settings *s)
 {
     const int64_t ms = s->train.output.monitor_interval_ms;
-    if (ms > 0 && ms < TG_MONITOR_INTERVAL_LEAST_MS)
+    if (!tg_monitor_interval_is_good(ms))
         return tg_fail(TG_ERROR_USAGE,
                        "--monitor-interval %lld: from %d to %d milliseconds, or 0 for none",
                        (long long)ms, TG_MONITOR_INTERVAL_LEAST_MS, TG_MONITOR_INTERVAL_MOST_MS);

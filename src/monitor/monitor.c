@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "os/folder.h"
 #include "os/thread_name.h"
+#include "run/control.h"
 #include "run/system_line.h"
 
 #include <errno.h>
@@ -17,6 +18,8 @@
 
 /* A last sample of less than this says nothing. */
 #define LAST_SAMPLE_S 0.02
+/* Between looks at control.json. */
+#define CONTROL_NS INT64_C(1000000000)
 enum { STACK_BYTES = 256 << 10, PATH_BYTES = 4096, HOST_BYTES = 256 };
 
 struct tg_monitor {
@@ -32,6 +35,8 @@ struct tg_monitor {
     tg_sampler *sampler;
     tg_system_sample sample;
     tg_system_writer writer;
+    tg_control_follower control;
+    int64_t controlled_ns;
     bool writing, warned;
     int64_t begun_ns, sampled_ns, cpu_ns;
     tg_monitor_cost cost;
@@ -88,39 +93,71 @@ static void take_sample(tg_monitor *m, int64_t now)
         m->options.show(m->options.user, &m->sample, tg_sampler_cores(m->sampler), 0);
 }
 
-/* Sleeps until `until_ns`, or until something changes. Returns the interval; *out_stop as it is now. */
+bool tg_monitor_interval_is_good(int64_t interval_ms)
+{
+    return interval_ms == 0 || (interval_ms >= TG_MONITOR_INTERVAL_LEAST_MS &&
+                                interval_ms <= TG_MONITOR_INTERVAL_MOST_MS);
+}
+
+/* What somebody asked through control.json. */
+static void follow_control(tg_monitor *m, int64_t now)
+{
+    tg_control control;
+    if (!m->options.control || now - m->controlled_ns < CONTROL_NS)
+        return;
+    m->controlled_ns = now;
+    if (!tg_control_poll(&m->control, &control) ||
+        !tg_monitor_interval_is_good(control.monitor_interval_ms))
+        return;
+    tg_monitor_set_interval(m, control.monitor_interval_ms);
+}
+
+/* Sleeps until `until_ns` (0: for ever), until something changes, or until it is time to look at control.json. Returns the
+ * interval; *out_stop as it is now. */
 static int64_t wait_until(tg_monitor *m, int64_t until_ns, bool *out_stop)
 {
+    const int64_t look_ns = m->options.control ? m->controlled_ns + CONTROL_NS : 0;
+    if (look_ns && (!until_ns || look_ns < until_ns))
+        until_ns = look_ns;
     const struct timespec until = {.tv_sec = until_ns / 1000000000,
                                    .tv_nsec = until_ns % 1000000000};
     pthread_mutex_lock(&m->lock);
     const int64_t before = m->interval_ms;
     int rc = 0;
     while (!m->stop && m->interval_ms == before && rc == 0)
-        rc = before ? pthread_cond_timedwait(&m->changed, &m->lock, &until)
-                    : pthread_cond_wait(&m->changed, &m->lock);
+        rc = until_ns ? pthread_cond_timedwait(&m->changed, &m->lock, &until)
+                      : pthread_cond_wait(&m->changed, &m->lock);
     const int64_t interval_ms = m->interval_ms;
     *out_stop = m->stop;
     pthread_mutex_unlock(&m->lock);
     return interval_ms;
 }
 
+/* When the next sample is due after one at sampled_ns: never in the past, where a stopped process would catch up. */
+static int64_t next_after(int64_t due_ns, int64_t now, int64_t interval_ms)
+{
+    const int64_t interval_ns = interval_ms * 1000000;
+    if (!interval_ms)
+        return 0;
+    return due_ns + interval_ns > now ? due_ns + interval_ns : now + interval_ns;
+}
+
 static void sample_until_stopped(tg_monitor *m)
 {
     bool stop = false;
     int64_t interval_ms = m->options.interval_ms;
-    int64_t next = m->sampled_ns + interval_ms * 1000000;
+    int64_t due = next_after(m->sampled_ns, m->sampled_ns, interval_ms);
     while (!stop) {
         const int64_t before_ms = interval_ms;
-        interval_ms = wait_until(m, next, &stop);
-        const int64_t now = tg_clock_ns(), interval_ns = interval_ms * 1000000;
-        if (interval_ms !=
-            before_ms) /* from the sample before on, or from now when there was a pause */
-            next = (before_ms ? m->sampled_ns : now) + interval_ns;
-        if (stop || !interval_ms || now < next)
+        interval_ms = wait_until(m, due, &stop);
+        const int64_t now = tg_clock_ns();
+        follow_control(m, now);
+        if (interval_ms != before_ms)
+            due = next_after(before_ms ? m->sampled_ns : now, now, interval_ms);
+        if (stop || !due || now < due)
             continue;
         take_sample(m, now);
-        next = next + interval_ns > now ? next + interval_ns : now + interval_ns;
+        due = next_after(due, now, interval_ms);
     }
     const int64_t now = tg_clock_ns();
     if (interval_ms && tg_clock_seconds(now - m->sampled_ns) >= LAST_SAMPLE_S)
@@ -191,7 +228,9 @@ tg_status tg_monitor_start(const tg_monitor_options *options, tg_monitor **out)
     m->interval_ms = options->interval_ms;
     snprintf(m->folder, sizeof m->folder, "%s", options->folder ? options->folder : "");
     snprintf(m->host, sizeof m->host, "%s", options->host);
-    m->begun_ns = m->sampled_ns = tg_clock_ns();
+    m->begun_ns = m->sampled_ns = m->controlled_ns = tg_clock_ns();
+    if (options->control)
+        tg_control_follow(options->control, &m->control);
     TG_TRY_GOTO(tg_sampler_open(&options->sampler, m->begun_ns, &m->sampler), free_it);
     TG_TRY_GOTO(tg_sampler_make(m->sampler, 0, &m->sample), free_it);
     TG_TRY_GOTO(start_thread(m), free_it);

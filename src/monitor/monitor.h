@@ -4,6 +4,7 @@
  * the next sample; who stops it waits for its thread TG_MONITOR_PATIENCE_S at most, then leaves it where it hangs.
  * Interval  from the monotonic clock. A process that was stopped gets one long sample, not those that it missed. The last
  *           sample is taken at the stop, so that even a short job has one.
+ *           control.json of the run directory, looked at once a second at most, may change it while the job runs.
  * Cost      the thread's own CPU time: a column of each sample (monitor_cpu), and in sum what stop returns.
  *
  * Errors  start: TG_ERROR_MACHINE for memory and the thread. Threads one at a time; show is called by the monitor's.
@@ -27,6 +28,8 @@ typedef struct tg_monitor_options {
         folder; /* of the file, made where it is not there; NULL: none is written. Copied, as host is */
     const char *host;
     int64_t interval_ms; /* 0: nothing is sampled until set otherwise */
+    const char *
+        control; /* run directory whose control.json (run/control.h) may change the interval; NULL: none. Copied */
     uint64_t budget_bytes;
     void (*show)(void *user, const tg_system_sample *sample, size_t cores, size_t devices);
     void *user;
@@ -40,6 +43,8 @@ typedef struct tg_monitor_cost {
 typedef struct tg_monitor tg_monitor;
 
 tg_status tg_monitor_start(const tg_monitor_options *options, tg_monitor **out) TG_MUST_CHECK;
+/* 0, or within the monitor's range. */
+bool tg_monitor_interval_is_good(int64_t interval_ms);
 /* From the next sample on. */
 void tg_monitor_set_interval(tg_monitor *monitor, int64_t interval_ms);
 /* NULL is allowed. *out (may be NULL). */

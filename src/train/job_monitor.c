@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "run/control.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,7 @@ static tg_status start(tg_job *job, const tg_process *all)
             .folder = folder,
             .host = host,
             .interval_ms = o->monitor_interval_ms,
+            .control = job->run_path,
             .budget_bytes = (uint64_t)o->monitor_budget_mib << 20};
         status = tg_monitor_start(&options, &job->monitor);
     }
@@ -81,6 +83,8 @@ tg_status tg_job_open_monitor(tg_job *job)
     tg_process *all = calloc((size_t)job->comm->size, sizeof *all);
     if (!all)
         return tg_fail(TG_ERROR_MACHINE, "out of memory for %d ranks", job->comm->size);
+    if (tg_job_is_first(job) && tg_control_remove(job->run_path) < 0) /* of an earlier attempt */
+        tg_log_warning("%s", tg_error_message());
     tg_status status = meet(job, all);
     if (status == TG_OK && is_first_here(job->comm) && start(job, all) < 0)
         tg_log_own_warning("this machine is not watched: %s", tg_error_message());

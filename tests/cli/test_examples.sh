@@ -9,7 +9,7 @@ mkdir bin && ln -s "$TAGINE" bin/tagine
 PATH=$work/bin:$PATH
 count=0
 for command in "data synth" train distill eval predict embed plan "tune train" "tune distill" "data check" "data stats" "bench train" "bench distill" "bench infer" \
-    "bench loader" diagnose compare watch metrics man completion; do
+    "bench loader" diagnose compare watch metrics monitor man completion; do
     # shellcheck disable=SC2086
     tagine $command --help | sed -n '/^Examples:/,/^$/s/^      \(tagine .*\)/\1/p' >examples
     [ -s examples ] || { echo "FAILED: $command has no example"; exit 1; }
