@@ -11,6 +11,7 @@
 #include "train/straggler.h"
 
 #include "monitor/monitor.h"
+#include "run/control.h"
 #include "run/metrics.h"
 
 /* What ranks spend their steps on: the first one's record and rule. */
@@ -36,10 +37,13 @@ typedef struct tg_job_timeline {
     tg_job_window windows[TG_JOB_WINDOWS];
     int64_t window_count;
     int64_t begin_ns,
-        exchange_cpu_ns; /* when the step began; of the thread that moves messages, then */
-    int64_t keep_until;  /* steps up to it are kept */
+        exchange_cpu_ns;         /* when the step began; of the thread that moves messages, then */
+    int64_t keep_until;          /* steps up to it are kept */
+    tg_control_follower control; /* who asks while the job runs */
+    int64_t request, asked_ns;   /* the last wish that was followed; when somebody looked */
     tg_outlier rule;
     int64_t outliers, next_outlier;
+    double worst_s;               /* the longest outlier that was kept */
     bool dirty;                   /* something is kept that is not written */
     int64_t written_ns, write_ns; /* when, and how long that took */
 } tg_job_timeline;

@@ -13,10 +13,11 @@
 #include <string.h>
 
 /* After the k-th outlier that was kept, so many times 2^k steps pass before the next one is: they are spread over the run. */
-enum { OUTLIER_PAUSE = 16, KEPT_BEFORE = 1, KEPT_AFTER = 2 };
+enum { OUTLIER_PAUSE = 16, MOST_DOUBLED = 20, KEPT_BEFORE = 1, KEPT_AFTER = 2 };
 /* The file is written so often, and so that writing takes at most one part in WRITE_SHARE of the time. */
 enum { WRITE_SHARE = 200 };
-static const int64_t WRITE_NS = INT64_C(1000000000);
+static const int64_t WRITE_NS = INT64_C(1000000000), LOOK_NS = INT64_C(200000000);
+enum { MOST_ASKED = 1000 }; /* steps at once */
 
 static bool is_chosen(const tg_job *job, int64_t step)
 {
@@ -78,11 +79,34 @@ tg_status tg_job_open_trace(tg_job *job)
         status = tg_step_trace_open(&options, &job->timeline.file);
     if (status == TG_OK)
         status = make_windows(job);
+    if (tg_job_is_first(job))
+        tg_control_follow(job->run_path, &job->timeline.control);
     return tg_comm_agree(job->comm, "timelines", status);
+}
+
+/* Whether somebody asks for timelines: the first rank looks, now and then, and tells the others with the next meeting. */
+static void look_for_wishes(tg_job *job)
+{
+    tg_job_timeline *t = &job->timeline;
+    const int64_t now = tg_clock_ns();
+    tg_control asked;
+    if (!t->file || !tg_job_is_first(job) || now - t->asked_ns < LOOK_NS)
+        return;
+    t->asked_ns = now;
+    if (!tg_control_poll(&t->control, &asked) || asked.trace_request == t->request ||
+        asked.trace_steps < 1)
+        return;
+    t->request = asked.trace_request;
+    const int64_t steps = asked.trace_steps < MOST_ASKED ? asked.trace_steps : MOST_ASKED;
+    tg_log_info("steps %lld to %lld are kept as timelines in trace/: somebody asks for them",
+                (long long)job->state.updates + 1, (long long)(job->state.updates + steps));
+    tg_job_trace_until(job, job->state.updates + steps);
 }
 
 void tg_job_begin_recording(tg_job *job)
 {
+    look_for_wishes(job);
+    job->step.keep = job->timeline.keep_until;
     tg_recorder_begin_step(&job->recorder);
     if (tg_job_has_ranks(job))
         tg_ranks_forget(&job->ranks);
@@ -143,29 +167,35 @@ void tg_job_end_recording(tg_job *job, const tg_step_report *report)
     tg_recorder_end_step(&job->recorder);
     if (!job->timeline.file)
         return;
+    tg_job_trace_until(job, job->step.keep);
     note_window(job, end_ns);
     if (tg_job_has_ranks(job) && is_chosen(job, job->state.updates))
         log_overlap(job, report);
 }
 
-/* Whether one more outlier is kept: there are not too many yet, nor too close to the last, and room is left for chosen steps. */
-static bool wants_outlier(const tg_job *job, int64_t step)
+/* Whether one more outlier is kept. One twice as long as any before is; half of all may be of the others, where the last
+ * was long enough ago. Room is left for chosen steps. */
+static bool wants_outlier(const tg_job *job, int64_t step, double seconds)
 {
     const tg_job_timeline *t = &job->timeline;
+    const int64_t most = job->options->output.trace_outliers;
     const size_t budget = (size_t)job->options->output.trace_budget_mib << 20;
-    return t->outliers < job->options->output.trace_outliers && step >= t->next_outlier &&
+    const bool usual = t->outliers < (most + 1) / 2 && step >= t->next_outlier;
+    return t->outliers < most && (usual || seconds > 2 * t->worst_s) &&
            tg_step_trace_bytes(t->file) < budget / 2;
 }
 
 void tg_job_judge_step(tg_job *job, int64_t step, double seconds)
 {
     tg_job_timeline *t = &job->timeline;
-    if (!t->file || !tg_outlier_add(&t->rule, seconds) || !wants_outlier(job, step))
+    if (!t->file || !tg_outlier_add(&t->rule, seconds) || !wants_outlier(job, step, seconds))
         return;
     tg_log_info("step %lld took %.3g s, the usual is %.3g s: kept as a timeline in trace/",
                 (long long)step, seconds, t->rule.median);
-    t->next_outlier = step + ((int64_t)OUTLIER_PAUSE << t->outliers);
+    t->next_outlier = step + ((int64_t)OUTLIER_PAUSE
+                              << (t->outliers < MOST_DOUBLED ? t->outliers : MOST_DOUBLED));
     t->outliers++;
+    t->worst_s = seconds > t->worst_s ? seconds : t->worst_s;
     tg_job_trace_until(job, step + KEPT_AFTER);
     for (size_t i = 0; i < TG_JOB_WINDOWS; i++)
         t->windows[i].keep = t->windows[i].keep || t->windows[i].step.step >= step - KEPT_BEFORE;

@@ -189,6 +189,7 @@ tg_status tg_ranks_sum(tg_ranks *ranks, const tg_optimizer *optimizer, const flo
         total.kd += all[r].sums.kd;
         total.squares += all[r].sums.squares;
         total.stop = total.stop ? total.stop : all[r].sums.stop;
+        total.keep = total.keep > all[r].sums.keep ? total.keep : all[r].sums.keep;
     }
     free(all);
     TG_TRY(status);

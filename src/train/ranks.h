@@ -59,6 +59,7 @@ typedef struct tg_ranks_sums {
     double images, task, kd; /* photos, and sums of losses over them */
     double squares;          /* of the gradient, each element once */
     int stop;                /* in: a wish to stop here; out: the first rank's that has one */
+    int64_t keep; /* in: steps up to this one are to be kept as timelines; out: the furthest wish */
 } tg_ranks_sums;
 
 /* Takes the memory of its collectives as well (tg_comm_reserve). */

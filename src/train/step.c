@@ -277,8 +277,11 @@ tg_status tg_step_update(tg_step *step, double lr, int stop, tg_step_report *out
 {
     const int64_t start = tg_clock_ns(), waited = step->ranks ? step->ranks->wait_ns : 0;
     enter("optimizer");
-    tg_ranks_sums sums = {
-        .images = (double)step->images, .task = step->task, .kd = step->kd, .stop = stop};
+    tg_ranks_sums sums = {.images = (double)step->images,
+                          .task = step->task,
+                          .kd = step->kd,
+                          .stop = stop,
+                          .keep = step->keep};
     if (step->ranks)
         TG_TRY(tg_ranks_sum(step->ranks, step->optimizer, step->grads, &sums));
     tg_step_report report = {.images = (size_t)sums.images,
@@ -290,6 +293,7 @@ tg_status tg_step_update(tg_step *step, double lr, int stop, tg_step_report *out
                              .backward_end_ns = step->backward_end_ns,
                              .stop = sums.stop};
     report.loss = total_loss(&step->objective, report.task, report.kd);
+    step->keep = sums.keep;
     const int64_t summed = tg_clock_ns();
     if (report.images && isfinite(report.loss))
         TG_TRY(step->ranks ? update_with_ranks(step, lr, sums.squares, &report)

@@ -60,6 +60,8 @@ typedef struct tg_step {
     tg_step_phases phases;
     int64_t backward_begin_ns, backward_end_ns;
     int bad_in_a_row;
+    int64_t
+        keep; /* the last step that is to be kept as a timeline: this rank's wish, after an update anyone's */
 } tg_step;
 
 /* Bytes of the arena for batches of B; (size_t)-1 when that number does not fit. */

@@ -18,7 +18,7 @@ libraries=$(dirname "$(dirname "$pc")")
 for file in libtagine.a libtagine.so; do
     [ -e "$libraries/$file" ] || { echo "no $file installed"; exit 1; }
 done
-sed 's|/\*.*||; /^ \*/d' "$work/usr/include/tagine/tagine.h" | grep -o 'tagine_[a-z_]*(' | tr -d '(' | sort >"$work/declared"
+sed 's|/\*.*||; /^ \*/d' "$work"/usr/include/tagine/*.h | grep -o 'tagine_[a-z_]*(' | tr -d '(' | sort >"$work/declared"
 nm -D --defined-only "$libraries/libtagine.so" | awk '{ print $NF }' | sort >"$work/exported"
 [ -s "$work/declared" ] || { echo "no function found in tagine.h"; exit 1; }
 diff "$work/declared" "$work/exported" || { echo "exports (>) are not what tagine.h declares (<)"; exit 1; }
@@ -47,6 +47,11 @@ LD_LIBRARY_PATH="$libraries" "$work/shared"
 "$cc" -Wall -Wextra -Werror "$TAGINE_SOURCE_DIR/examples/predict.c" -o "$work/example" \
     $(pkg-config --cflags --libs tagine)
 LD_LIBRARY_PATH="$libraries" "$work/example" 2>/dev/null && { echo "the example took no model"; exit 1; }
+# shellcheck disable=SC2046
+"$cc" -Wall -Wextra -Werror "$TAGINE_SOURCE_DIR/examples/annotate.c" -o "$work/annotate" \
+    $(pkg-config --cflags --libs tagine)
+LD_LIBRARY_PATH="$libraries" "$work/annotate" "$work/annotate.json.gz"
+[ "$(gzip -dc "$work/annotate.json.gz" | grep -c '"name":"resize"')" = 3 ] || { echo "the example's annotations"; exit 1; }
 rm "$libraries"/libtagine.so*
 # shellcheck disable=SC2046
 "$cc" "$work/use.c" -o "$work/static" $(pkg-config --cflags --libs --static tagine)
