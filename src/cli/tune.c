@@ -7,6 +7,7 @@
 #include "cli/rank_cores.h"
 #include "cli/same_options.h"
 #include "cli/signal.h"
+#include "cli/tune_plot.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -63,6 +64,12 @@ static const tg_option OPTIONS[] = {
      .offset = AT(output),
      .metavar = "FILE.yaml",
      .help = "write the options with what was found, for train --config FILE.yaml",
+     .flags = TG_OPTION_FILE},
+    {.name = "plot",
+     .type = TG_OPTION_STRING,
+     .offset = AT(plot),
+     .metavar = "FILE.svg",
+     .help = "draw images/s against context switches and the run queue",
      .flags = TG_OPTION_FILE},
 };
 
@@ -166,7 +173,21 @@ static tg_status make_plan(const tg_tune_settings *s, tg_tune_bed *bed, const tg
     return choose_stages(s, bed, comm->size, out);
 }
 
-/* The table and the file, from the first rank. */
+static tg_status write_plot(const tg_tune_subject *subject, const tg_tune_result *result,
+                            const char *path)
+{
+    tg_tune_plot plot;
+    tg_text title = {0};
+    tg_tune_plot_make(result, &plot);
+    tg_text_append_format(&title, "tagine tune %s: %s, %d rank%s, %d cores", subject->command,
+                          tg_tune_bed_model(subject->bed), subject->plan->ranks,
+                          subject->plan->ranks == 1 ? "" : "s", subject->plan->cores);
+    tg_status status = tg_tune_plot_write(&plot, tg_text_string(&title), path);
+    tg_text_done(&title);
+    return status;
+}
+
+/* The table and the files, from the first rank. */
 static tg_status tell(const tg_tune_subject *subject, const tg_tune_result *result)
 {
     const tg_tune_settings *s = subject->invocation->settings;
@@ -179,6 +200,8 @@ static tg_status tell(const tg_tune_subject *subject, const tg_tune_result *resu
     tg_text_done(&text);
     const bool from_file =
         tg_options_source(subject->invocation->options, "output") == TG_OPTION_FROM_FILE;
+    if (status == TG_OK && s->plot && result->best != TG_TUNE_NO_ROW)
+        status = write_plot(subject, result, s->plot);
     if (status < 0 || !s->output || from_file || result->best == TG_TUNE_NO_ROW)
         return status;
     const tg_tune_row *best = &result->rows[result->best];

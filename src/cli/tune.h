@@ -8,7 +8,7 @@
 
 typedef struct tg_tune_settings {
     tg_train_settings train; /* first, as its groups ask for */
-    const char *find, *output;
+    const char *find, *output, *plot;
     double seconds_per_trial, max_seconds, memory_limit_mib;
     int64_t max_batch_size;
 } tg_tune_settings;

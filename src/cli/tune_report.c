@@ -2,6 +2,7 @@
 #include "base/json_writer.h"
 #include "cli/console.h"
 #include "cli/tune.h"
+#include "cli/tune_plot.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,6 +42,8 @@ void tg_tune_put_trial(const tg_tune_trial *t, tg_text *out)
     tg_json_put_double(&w, "cpu_s_per_image", t->cpu_s_per_image + unknown);
     tg_json_put_double(&w, "voluntary_per_s", t->voluntary_per_s + unknown);
     tg_json_put_double(&w, "involuntary_per_s", t->involuntary_per_s + unknown);
+    tg_json_put_double(&w, "run_queue", t->run_queue + unknown);
+    tg_json_put_double(&w, "pressure", t->pressure + unknown);
     tg_json_put_double(&w, "predicted_bytes", t->predicted_bytes);
     tg_json_put_double(&w, "rss_bytes", t->rss_bytes + unknown);
     tg_json_end_object(&w);
@@ -337,6 +340,11 @@ void tg_tune_print_result(const tg_tune_subject *subject, const tg_tune_result *
             tg_text_append_string(out, ".\n");
     }
     print_batch_note(subject, &r->rows[r->best].setting, out);
+    tg_tune_plot plot;
+    tg_tune_plot_make(r, &plot);
+    if (plot.count > 1)
+        tg_text_append_char(out, '\n');
+    tg_tune_plot_print(&plot, out);
     if (r->short_of_time)
         tg_text_append_string(out,
                               "Some settings had to be left out: --max-seconds gives more time.\n");

@@ -1,6 +1,9 @@
 #include "os/queue.h"
 
+#include "os/clock.h"
+
 #include <dirent.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,4 +64,19 @@ tg_queue tg_queue_read(const char *root)
     tg_queue queue = {.pressure_ns = read_pressure(root)};
     read_threads(root, &queue);
     return queue;
+}
+
+static double since(int64_t begin, int64_t end)
+{
+    return begin < 0 || end < begin ? NAN : tg_clock_seconds(end - begin);
+}
+
+double tg_queue_busy_s(const tg_queue *begin, const tg_queue *end)
+{
+    return since(begin->ran_ns, end->ran_ns) + since(begin->waited_ns, end->waited_ns);
+}
+
+double tg_queue_pressure_s(const tg_queue *begin, const tg_queue *end)
+{
+    return since(begin->pressure_ns, end->pressure_ns);
 }

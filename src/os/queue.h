@@ -19,4 +19,9 @@ typedef struct tg_queue {
 /* `root` is put before /proc ("" for the real one). */
 tg_queue tg_queue_read(const char *root);
 
+/* Seconds between two reads: this process's threads together ran or waited for a core; something waited for one. NaN: not
+ * known. */
+double tg_queue_busy_s(const tg_queue *begin, const tg_queue *end);
+double tg_queue_pressure_s(const tg_queue *begin, const tg_queue *end);
+
 #endif

@@ -60,11 +60,6 @@ static reading read_now(const tg_job *job)
     return r;
 }
 
-static double since(int64_t begin, int64_t end)
-{
-    return begin < 0 || end < begin ? NAN : tg_clock_seconds(end - begin);
-}
-
 static void close_segment(tg_job *job, tg_auto_workers *a)
 {
     if (!a->open)
@@ -76,9 +71,8 @@ static void close_segment(tg_job *job, tg_auto_workers *a)
     m->involuntary += (double)(end.all.involuntary - begin.all.involuntary);
     m->compute_voluntary += (double)(end.compute.voluntary - begin.compute.voluntary);
     m->compute_involuntary += (double)(end.compute.involuntary - begin.compute.involuntary);
-    m->busy_s += since(begin.queue.ran_ns, end.queue.ran_ns) +
-                 since(begin.queue.waited_ns, end.queue.waited_ns);
-    m->pressure_s += since(begin.queue.pressure_ns, end.queue.pressure_ns);
+    m->busy_s += tg_queue_busy_s(&begin.queue, &end.queue);
+    m->pressure_s += tg_queue_pressure_s(&begin.queue, &end.queue);
     m->photos += (double)(end.loader.decoded - begin.loader.decoded);
     m->making_s += tg_clock_seconds(end.loader.decode_ns + end.loader.transform_ns -
                                     begin.loader.decode_ns - begin.loader.transform_ns);
@@ -140,8 +134,8 @@ static void log_rates(const tg_tune_search_record *s)
     for (size_t i = 0; i < s->point_count; i++)
         tg_text_append_format(&line, "%s%d: %.1f", i ? ", " : "", s->points[i].workers,
                               s->points[i].images_per_s);
-    tg_log_info("workers: images/s by number %s (medians of up to %d trials)",
-                tg_text_string(&line), TG_WORKERS_ROUNDS);
+    tg_log_info("workers: images/s by number %s (medians of %zu trials in all)",
+                tg_text_string(&line), s->trial_count);
     tg_log_info("workers: going on with %s; trials took %lld steps, %.1f s of training, and cost "
                 "%.1f s",
                 s->why, (long long)s->steps, s->seconds, s->cost_s);

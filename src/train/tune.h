@@ -65,6 +65,9 @@ typedef struct tg_tune_trial {
     double loader_images_per_s;                /* what the workers could give, of all ranks */
     double cpu_s_per_image;                    /* of all threads, over the machines of all ranks */
     double voluntary_per_s, involuntary_per_s; /* context switches, of all ranks */
+    double
+        run_queue; /* threads of a rank that ran or waited for a core, mean; the rank that has most */
+    double pressure; /* share of the time in which something on the machine waited for a core */
     double predicted_bytes, rss_bytes; /* of the rank that has most; rss: behind the steps */
 } tg_tune_trial;
 

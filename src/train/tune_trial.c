@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "os/clock.h"
 #include "os/memory.h"
+#include "os/queue.h"
 #include "os/usage.h"
 #include "train/pictures.h"
 
@@ -39,7 +40,7 @@ typedef struct opening {
 /* And at the end. */
 typedef struct account {
     double seconds, wait_s, cpu_s, voluntary, involuntary, loader_images_per_s, rss_bytes,
-        elapsed_s;
+        elapsed_s, busy_s, pressure_s;
     int stop;
 } account;
 
@@ -147,6 +148,7 @@ static tg_status run_steps(trial *t, double seconds, tg_tune_trial *out, account
     if (t->job.loader)
         tg_loader_get_stats(t->job.loader, &photos);
     const tg_usage before = tg_usage_read();
+    const tg_queue queue = tg_queue_read("");
     const int64_t start = tg_clock_ns();
     t->wait_ns = 0;
     t->images = 0;
@@ -157,6 +159,7 @@ static tg_status run_steps(trial *t, double seconds, tg_tune_trial *out, account
     }
     TG_TRY(tg_step_settle(&t->job.step));
     const tg_usage after = tg_usage_read();
+    const tg_queue queued = tg_queue_read("");
     *mine = (account){.seconds = tg_clock_seconds(tg_clock_ns() - start),
                       .wait_s = tg_clock_seconds(t->wait_ns),
                       .cpu_s = tg_clock_seconds(after.user_ns + after.system_ns - before.user_ns -
@@ -164,6 +167,8 @@ static tg_status run_steps(trial *t, double seconds, tg_tune_trial *out, account
                       .voluntary = (double)(after.voluntary - before.voluntary),
                       .involuntary = (double)(after.involuntary - before.involuntary),
                       .loader_images_per_s = loader_rate(t, &photos),
+                      .busy_s = tg_queue_busy_s(&queue, &queued),
+                      .pressure_s = tg_queue_pressure_s(&queue, &queued),
                       .rss_bytes = (double)tg_memory_rss_bytes(),
                       .elapsed_s = tg_clock_seconds(tg_clock_ns() - t->bed->start_ns),
                       .stop = stop == TIME_IS_OVER ? tg_job_stop_wanted(&t->job) : stop};
@@ -172,13 +177,16 @@ static tg_status run_steps(trial *t, double seconds, tg_tune_trial *out, account
 
 static void sum_up(const account *all, int ranks, const trial *t, tg_tune_trial *out)
 {
-    double cpu_s = 0, wait_s = 0, loader = 0, voluntary = 0, involuntary = 0;
+    double cpu_s = 0, wait_s = 0, loader = 0, voluntary = 0, involuntary = 0, busy_s = 0,
+           pressure_s = 0;
     for (int r = 0; r < ranks; r++) {
         cpu_s += all[r].cpu_s;
         loader += all[r].loader_images_per_s; /* NaN where any is */
         voluntary += all[r].voluntary;
         involuntary += all[r].involuntary;
         wait_s = fmax(wait_s, all[r].wait_s);
+        busy_s = isnan(all[r].busy_s) ? NAN : fmax(busy_s, all[r].busy_s);
+        pressure_s = isnan(all[r].pressure_s) ? NAN : fmax(pressure_s, all[r].pressure_s);
         out->rss_bytes = fmax(out->rss_bytes, all[r].rss_bytes);
     }
     out->seconds = all[0].seconds;
@@ -190,6 +198,8 @@ static void sum_up(const account *all, int ranks, const trial *t, tg_tune_trial 
     out->wait_s = wait_s / (double)out->steps;
     out->loader_images_per_s = loader;
     out->cpu_s_per_image = cpu_s / fmax(t->images, 1);
+    out->run_queue = busy_s / out->seconds;
+    out->pressure = pressure_s / out->seconds;
     out->voluntary_per_s = voluntary / out->seconds;
     out->involuntary_per_s = involuntary / out->seconds;
 }

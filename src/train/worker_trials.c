@@ -103,9 +103,29 @@ static int candidate_at(const tg_worker_trials *t)
     return t->candidates[t->round % 2 ? t->count - 1 - t->at : t->at];
 }
 
+static void sum_up(const tg_worker_trials *t, int workers, tg_tune_point *out);
+
+/* Whether the numbers near the best are known as well as a tie asks for. */
+static bool is_settled(const tg_worker_trials *t)
+{
+    const double best = best_rate(t);
+    bool settled = true;
+    for (size_t i = 0; i < t->count; i++) {
+        tg_tune_point p;
+        sum_up(t, t->candidates[i], &p);
+        settled = settled && !(p.images_per_s >= HOPELESS * best && p.noise > TG_TUNE_TIE * best);
+    }
+    return settled;
+}
+
+static bool has_rounds(const tg_worker_trials *t)
+{
+    return t->round < TG_WORKERS_ROUNDS || (t->round < TG_WORKERS_MOST_ROUNDS && !is_settled(t));
+}
+
 bool tg_worker_trials_next(const tg_worker_trials *t, int *out_workers)
 {
-    if (t->round == TG_WORKERS_ROUNDS || is_spent(t))
+    if (!has_rounds(t) || is_spent(t))
         return false;
     *out_workers = candidate_at(t);
     return true;
@@ -132,7 +152,7 @@ static void go_on(tg_worker_trials *t)
             t->at = 0;
             t->round++;
         }
-    } while (t->round > 0 && t->round < TG_WORKERS_ROUNDS &&
+    } while (t->round > 1 && t->round < TG_WORKERS_MOST_ROUNDS &&
              rate_of(t, candidate_at(t)) < HOPELESS * best_rate(t));
 }
 

@@ -3,7 +3,8 @@
  *
  * Tried    0, 1, 2, 4, ... upward, until a trial does not wait for photos any more (1 % of its time) or two in a row
  *          are slower than the best; then the same ones again downward, then upward, so that what drifts meanwhile does
- *          not decide. Those 20 % below the best are not tried again. A trial is TG_WORKERS_SETTLE steps that do not
+ *          not decide; three times, and up to nine while the noise is more than a tie may be. Those 20 % below the best
+ *          have two trials. A trial is TG_WORKERS_SETTLE steps that do not
  *          count, in which the batches that lay ready are used up, and TG_WORKERS_TIMED or more that do, to half a
  *          second. Where an epoch is short a trial is whole epochs, from their first steps.
  * Taken    the fewest workers within the noise of the best rate: half the distance of a number's trials (three times
@@ -19,7 +20,12 @@
 
 #include <stdbool.h>
 
-enum { TG_WORKERS_SETTLE = 3, TG_WORKERS_TIMED = 4, TG_WORKERS_ROUNDS = 3 };
+enum {
+    TG_WORKERS_SETTLE = 3,
+    TG_WORKERS_TIMED = 4,
+    TG_WORKERS_ROUNDS = 3,
+    TG_WORKERS_MOST_ROUNDS = 9
+};
 #define TG_WORKERS_SHARE (1.0 / 3)
 #define TG_WORKERS_MOST_S 600.0
 

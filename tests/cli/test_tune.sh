@@ -31,7 +31,7 @@ refuse() {
 [ "$(wc -l <out)" -gt 5 ] || fault "lines: $(cat out)"
 sed '$d' out | while IFS= read -r line; do
     for key in stage batch_size threads workers bucket_mib fits images_per_s step_s first_step steps images seconds wait_s \
-        loader_images_per_s cpu_s_per_image voluntary_per_s involuntary_per_s predicted_bytes rss_bytes; do
+        loader_images_per_s cpu_s_per_image voluntary_per_s involuntary_per_s run_queue pressure predicted_bytes rss_bytes; do
         case $line in *"\"$key\":"*) ;; *) echo "no $key: $line" ;; esac
     done
 done >missing
@@ -69,10 +69,17 @@ grep -qx "data: data" photos.yaml && grep -q "^workers: [0-9]" photos.yaml || fa
 # a run's own settings file can be tuned, and its folder stays as it is
 find run | sort >before
 # shellcheck disable=SC2086
-"$TAGINE" tune train --config run/job.yaml $quick --find threads >out 2>err || fault "job.yaml: $(cat err)"
+"$TAGINE" tune train --config run/job.yaml $quick --find workers,threads --plot chart.svg >out 2>err || fault "job.yaml: $(cat err)"
 find run | sort | cmp -s - before || fault "tune changed a run: $(find run)"
 grep -q "is a run's, and stays" err || fault "nothing on the run's output: $(cat err)"
 grep -q '^> .* [0-9]' out && grep -q "^threads: " out || fault "table: $(cat out)"
+sed -n '/^images\/s$/,$p' out | awk 'length > 80 { long++ } END { exit long > 0 }' || fault "wider than 80 columns: $(cat out)"
+if [ "$(nproc)" -gt 1 ]; then
+    grep -q "context switches/s" out && grep -q "^> A  \|^> B  \|^> C  \|^> D  " out && grep -q "^The knee is [A-Z]: batch" out ||
+        fault "no chart: $(cat out)"
+fi
+head -n 1 chart.svg | grep -q "^<svg xmlns" && tail -n 1 chart.svg | grep -qx "</svg>" || fault "picture: $(cat chart.svg)"
+[ "$(grep -c ' knee</text>' chart.svg)" -ge 1 ] || fault "no knee: $(cat chart.svg)"
 grep -q "^batch: " out && fault "a batch that was to stay: $(cat out)"
 
 # distillation, from a model folder, without photos and with a step of fixed size
