@@ -113,7 +113,7 @@ for case in $cases; do
         printf '#!/bin/sh\necho $$ >%s/cgroup.procs && exec "$@"\n' "$group" >"$inside"
         chmod +x "$inside"
         before=$inside
-        pair quota CgroupThrottling $large --amp --epochs 2 --workers 1 --threads 2 -- $large --amp --epochs 2 --workers 1 --threads 1
+        pair quota CgroupThrottling $large --amp --epochs 1 --workers 1 --threads 2 -- $large --amp --epochs 1 --workers 1 --threads 1
         rmdir "$group"
         ;;
     *) ;;

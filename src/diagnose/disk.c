@@ -4,11 +4,14 @@
 
 #include <math.h>
 
-enum { WAIT_SHARE, LOADER_BUSY, DISK_BUSY, PRESSURE, BLOCKED };
+enum { WAIT_SHARE, LOADER_BUSY, READ, DISK_BUSY, PRESSURE, BLOCKED };
 
 static const tg_rule_limit LIMITS[] = {
     {"data_share", 5, 0, 100, "percent of the step spent waiting for photos"},
     {"loader_busy", 70, 0, 100, "percent of the time that loader threads may compute for it"},
+    {"read", 64, 0, 1e9,
+     "KiB a second that disks must bring the job, where that is known: from memory "
+     "no disk is waited for"},
     {"disk_busy", 50, 0, 100,
      "percent of the time that the busiest disk works, from which it is slow"},
     {"pressure", 10, 0, 100, "percent of the time in which something waits for a disk, likewise"},
@@ -93,7 +96,7 @@ static tg_status check(const tg_history *history, const double *limits, tg_findi
         return TG_END;
     }
     if (s->data_s < limits[WAIT_SHARE] / 100 * s->step_s ||
-        d.use.loader_busy > limits[LOADER_BUSY] / 100)
+        d.use.loader_busy > limits[LOADER_BUSY] / 100 || d.read < limits[READ] * 1024)
         return TG_OK;
     const bool waits = d.busy >= limits[DISK_BUSY] / 100 || d.pressure >= limits[PRESSURE] / 100 ||
                        d.blocked >= limits[BLOCKED];

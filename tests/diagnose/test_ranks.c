@@ -166,6 +166,11 @@ static void test_disk(void **state)
     run = slow_disk(0.1, 0.9, 0.009); /* nobody waits for it */
     tg_test_is_quiet(&run, "DiskSlow", NULL);
     tg_test_run_done(&run);
+    run = slow_disk(0.1, 0.9, 0.1); /* others wait for it: this job's photos come from memory */
+    for (size_t i = 0; i < run.history.hosts[0].sample_count; i++)
+        run.history.hosts[0].samples[i].values[TG_SYSTEM_JOB_READ_BYTES] = 100;
+    tg_test_is_quiet(&run, "DiskSlow", NULL);
+    tg_test_run_done(&run);
     run = slow_disk(0.1, NAN, 0.1);
     tg_test_lacks(&run, "DiskSlow", "disks");
     tg_test_run_done(&run);
