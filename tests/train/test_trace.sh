@@ -42,7 +42,7 @@ wait_for() { # FILE PATTERN
     n=0
     until [ -e "$1" ] && grep -q "$2" "$1"; do
         n=$((n + 1))
-        [ $n -lt 200 ] || fail "waited for $2"
+        [ $n -lt 1200 ] || fail "waited for $2"
         sleep 0.05
     done
 }
@@ -58,13 +58,14 @@ until grep -q 'step [0-9]* took 0\.[4-9].* kept as a timeline' slow/log/rank-0.l
 done
 echo '{"trace_steps":3,"trace_request":1}' >asked && mv asked slow/control.json
 wait_for slow/log/rank-0.log 'steps [0-9]* to [0-9]* are kept as timelines'
+asked=$(sed -n 's/.*steps \([0-9]*\) to [0-9]* are kept.*/\1/p' slow/log/rank-0.log)
 n=0
-until [ -e slow/trace/rank-0.json.gz ] && [ -e slow/trace/operations-rank-0.json ]; do
+until [ -e slow/trace/operations-rank-0.json ] &&
+    gzip -dc slow/trace/rank-0.json.gz 2>/dev/null | grep -q "\"ProfilerStep#$((asked + 2))\""; do
     n=$((n + 1))
-    [ $n -lt 200 ] || fail "nothing written while it runs"
-    sleep 0.05
+    [ $n -lt 600 ] || fail "nothing written while it runs"
+    sleep 0.1
 done
-sleep 1.2
 kill -KILL $job
 wait $job 2>/dev/null || :
 job=
@@ -74,8 +75,7 @@ tail -n 1 trace | grep -q '^\],"eventsLeftOut":[0-9]*}$' || fail "the killed job
 for near in $((step - 1)) "$step" $((step + 1)) $((step + 2)); do
     grep -q "\"ProfilerStep#$near\"" trace || fail "step $near beside the slow one, $step"
 done
-step=$(sed -n 's/.*steps \([0-9]*\) to [0-9]* are kept.*/\1/p' slow/log/rank-0.log)
-for near in "$step" $((step + 1)) $((step + 2)); do
+for near in "$asked" $((asked + 1)); do
     grep -q "\"ProfilerStep#$near\"" trace || fail "step $near of those that were asked for"
 done
 grep -q '"adamw"' slow/trace/operations-rank-0.json || fail "the killed job's operations"
