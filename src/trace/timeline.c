@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-enum { GZIP_WINDOW = 15 + 16, MEMORY_LEVEL = 8, CHUNK_BYTES = 16384 };
+enum { GZIP_WINDOW = 15 + 16, MEMORY_LEVEL = 8, CHUNK_BYTES = 16384, HELD_BACK = 65536 };
 
 struct tg_timeline {
     tg_timeline_head head; /* host and backend are not kept */
@@ -156,9 +156,17 @@ static void put_argument(tg_json_writer *w, const tg_timeline_argument *argument
         tg_json_put_double(w, argument->name, argument->value);
 }
 
+/* The compressor holds back some of what it has been given, which the file gets all the same. */
+static bool is_full(const tg_timeline *t)
+{
+    const size_t budget = t->head.budget_bytes;
+    return t->packed.length > budget - (budget > 4 * HELD_BACK ? HELD_BACK : 0) ||
+           t->unpacked_bytes > TG_TIMELINE_MOST_BYTES;
+}
+
 void tg_timeline_add(tg_timeline *t, int row, const tg_timeline_event *event)
 {
-    if (t->packed.length > t->head.budget_bytes || t->unpacked_bytes > TG_TIMELINE_MOST_BYTES) {
+    if (is_full(t)) {
         t->left_out++;
         return;
     }

@@ -31,6 +31,11 @@ grep -q '"first_step":1,"last_step":24,"steps":24,' $file || fail "sums over a r
 gzip -dc run/trace/earlier/rank-0.json.gz | grep -q 'ProfilerStep#3"' || fail "the earlier timeline"
 gzip -dc run/trace/rank-0.json.gz | grep -q 'ProfilerStep#14"' || fail "the later timeline"
 
+# however many steps are asked for, the file stays below its budget, and says what is missing
+train --epochs 200 --eval-interval 0 --output many --trace-budget 1 --trace-steps 1-1000000 || fail "many steps"
+[ "$(wc -c <many/trace/rank-0.json.gz)" -le 1048576 ] || fail "a timeline beyond its budget"
+gzip -dc many/trace/rank-0.json.gz | tail -n 2 | grep -q '"ph":"i","name":"[0-9]* events left out' || fail "no notice of the cut"
+
 train --epochs 1 --output none --no-trace || fail "without"
 [ -z "$(ls none/trace)" ] || fail "something recorded with --no-trace"
 
