@@ -78,14 +78,10 @@ static int send_letter(tg_transport *t, const void *data, size_t bytes, int peer
     slot *s = calloc(1, sizeof *s);
     if (!l || !s)
         abort();
-    *l = (letter){.from = t->rank,
-                  .to = peer,
-                  .tag = tag,
-                  .bytes = bytes,
-                  .data = data,
-                  .due_ns = tg_clock_ns() + w->delay_ns[t->rank]};
+    *l = (letter){.from = t->rank, .to = peer, .tag = tag, .bytes = bytes, .data = data};
     s->sent = l;
     pthread_mutex_lock(&w->lock);
+    l->due_ns = tg_clock_ns() + w->delay_ns[t->rank];
     l->lost = w->muted[t->rank] || w->muted[peer];
     l->taken = w->cut[t->rank][peer];
     l->number = w->sends[t->rank][peer][tag]++;
