@@ -58,6 +58,12 @@ tagine_embed(nutrition_table "${CMAKE_SOURCE_DIR}/data/nutrition.csv" tg_nutriti
              "infer/nutrition_table.h")
 target_sources(tagine_infer PRIVATE "${nutrition_table}")
 
+include(cmake/Page.cmake)
+tagine_page(report_page "${CMAKE_SOURCE_DIR}/src/report/page" text.js view.js canvas.js gestures.js lines.js
+            heat.js bars.js table.js summary.js training.js machines.js ranks.js check.js main.js)
+tagine_embed(report_page_source "${report_page}" tg_html_page "report/html_page.h")
+target_sources(tagine_report PRIVATE "${report_page_source}")
+
 add_library(tagine STATIC ${tagine_object_files})
 target_include_directories(tagine PUBLIC "${CMAKE_SOURCE_DIR}/src" "${CMAKE_SOURCE_DIR}/include")
 target_link_libraries(tagine PUBLIC OpenMP::OpenMP_C DNNL::dnnl JPEG::JPEG PkgConfig::SPNG

@@ -22,6 +22,7 @@ static const tg_command *const COMMANDS[] = {
     &tg_command_bench_comm,
     &tg_command_profile,
     &tg_command_diagnose,
+    &tg_command_report,
     &tg_command_compare,
     &tg_command_watch,
     &tg_command_metrics,

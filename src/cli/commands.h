@@ -21,6 +21,7 @@ extern const tg_command tg_command_bench_infer;
 extern const tg_command tg_command_bench_loader;
 extern const tg_command tg_command_bench_comm;
 extern const tg_command tg_command_diagnose;
+extern const tg_command tg_command_report;
 extern const tg_command tg_command_compare;
 extern const tg_command tg_command_watch;
 extern const tg_command tg_command_monitor;
