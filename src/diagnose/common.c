@@ -1,5 +1,6 @@
 #include "diagnose/common.h"
 
+#include "base/median.h"
 #include "base/number.h"
 
 #include <math.h>
@@ -22,30 +23,7 @@ bool tg_common_option_is(const tg_history *history, const char *name, const char
 
 bool tg_common_info_object(const tg_history *history, const char *path, tg_json_node *out)
 {
-    if (!history->info.root)
-        return false;
-    tg_json_node node = tg_json_root(&history->info);
-    while (*path) {
-        char key[64];
-        const size_t n = strcspn(path, ".");
-        if (n >= sizeof key || tg_json_node_kind(&node) != TG_JSON_OBJECT)
-            return false;
-        memcpy(key, path, n);
-        key[n] = '\0';
-        tg_json_node child;
-        if (!tg_json_find(&node, key, &child))
-            return false;
-        node = child;
-        path += n + (path[n] == '.');
-    }
-    *out = node;
-    return tg_json_node_kind(&node) == TG_JSON_OBJECT;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return tg_history_info_find(history, path, out) && tg_json_node_kind(out) == TG_JSON_OBJECT;
 }
 
 double tg_common_swing(const tg_history *history, const tg_use_steps *use, size_t offset)
@@ -60,7 +38,7 @@ double tg_common_swing(const tg_history *history, const tg_use_steps *use, size_
     }
     double swing = NAN;
     if (values && n >= TG_USE_STEPS_LEAST) {
-        qsort(values, n, sizeof *values, compare);
+        tg_sort_doubles(values, n);
         swing = values[n - 1 - n / 20] / values[n / 20];
     }
     free(values);

@@ -108,9 +108,7 @@ tg_status tg_diagnosis_write(const tg_diagnosis *diagnosis, const tg_history *hi
 {
     tg_text text = {0};
     tg_diagnosis_print_json(diagnosis, history, &text);
-    tg_status status = tg_text_check(&text, "findings.json");
-    if (status == TG_OK)
-        status = tg_file_write(path, tg_text_string(&text), text.length);
+    tg_status status = tg_file_write_text(path, &text);
     tg_text_done(&text);
     return status;
 }

@@ -224,6 +224,12 @@ tg_status tg_file_write(const char *path, const void *bytes, size_t length)
     return status;
 }
 
+tg_status tg_file_write_text(const char *path, const tg_text *text)
+{
+    TG_TRY(tg_text_check(text, path));
+    return tg_file_write(path, tg_text_string(text), text->length);
+}
+
 tg_status tg_disk_free_bytes(const char *path, uint64_t *out)
 {
     struct statvfs fs;

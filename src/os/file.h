@@ -16,6 +16,7 @@
 #define TG_OS_FILE_H
 
 #include "base/status.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +28,8 @@ tg_status tg_file_read(const char *path, size_t max_bytes, char **out,
                        size_t *out_bytes) TG_MUST_CHECK;
 /* Replaces `path` by these bytes, written aside. */
 tg_status tg_file_write(const char *path, const void *bytes, size_t length) TG_MUST_CHECK;
+/* The same by a text that found memory for all of it. */
+tg_status tg_file_write_text(const char *path, const tg_text *text) TG_MUST_CHECK;
 bool tg_file_exists(const char *path);
 /* Waits until a file or folder can be opened that another host has made and said so: a network file system may show it
  * late, or give a stale handle of what was there before. False, with errno, when it cannot after so long. */

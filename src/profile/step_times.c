@@ -1,5 +1,6 @@
 #include "profile/step_times.h"
 
+#include "base/median.h"
 #include "profile/sane.h"
 
 #include <math.h>
@@ -37,22 +38,6 @@ static double number_at(const void *record, size_t offset)
     return tg_sane_seconds(*(const double *)((const char *)record + offset));
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The value below which a share of n sorted ones lies, between neighbours in proportion. */
-static double quantile(const double *sorted, size_t n, double share)
-{
-    const double at = share * (double)(n - 1);
-    const size_t below = (size_t)at;
-    if (below + 1 >= n)
-        return sorted[n - 1];
-    return sorted[below] + (at - (double)below) * (sorted[below + 1] - sorted[below]);
-}
-
 /* Of one column of the steps; values: room for all. */
 static tg_step_spread spread_of(const tg_history *h, size_t offset, double *values)
 {
@@ -67,11 +52,11 @@ static tg_step_spread spread_of(const tg_history *h, size_t offset, double *valu
     }
     if (!n)
         return (tg_step_spread){NAN, NAN, NAN, NAN, NAN, NAN};
-    qsort(values, n, sizeof *values, by_size);
+    tg_sort_doubles(values, n);
     return (tg_step_spread){.mean = sum / (double)n,
-                            .median = quantile(values, n, 0.5),
-                            .p5 = quantile(values, n, 0.05),
-                            .p95 = quantile(values, n, 0.95),
+                            .median = tg_quantile(values, n, 0.5),
+                            .p5 = tg_quantile(values, n, 0.05),
+                            .p95 = tg_quantile(values, n, 0.95),
                             .least = values[0],
                             .most = values[n - 1]};
 }

@@ -122,7 +122,7 @@ tg_status tg_html_write(const tg_history *history, const tg_html_options *option
     tg_text page = {0};
     tg_status status = tg_html_print(history, options, &page);
     if (status == TG_OK)
-        status = tg_file_write(path, page.data, page.length);
+        status = tg_file_write_text(path, &page);
     tg_text_done(&page);
     return status;
 }

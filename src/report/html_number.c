@@ -63,25 +63,3 @@ uint8_t tg_html_share_byte(double share)
         return 255;
     return (uint8_t)lround(254 * fmin(1, fmax(0, share)));
 }
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-void tg_html_sort(double *values, size_t count)
-{
-    if (count)
-        qsort(values, count, sizeof *values, compare);
-}
-
-double tg_html_quantile(const double *sorted, size_t count, double share)
-{
-    if (!count)
-        return NAN;
-    const double at = share * (double)(count - 1);
-    const size_t below = (size_t)at;
-    const size_t above = below + 1 < count ? below + 1 : below;
-    return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
-}

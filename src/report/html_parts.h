@@ -20,9 +20,6 @@ tg_status tg_html_put_bytes(tg_json_writer *w, const char *key, const uint8_t *b
                             size_t count) TG_MUST_CHECK;
 /* A share of 0 to 1 as a byte of 0 to 254; unknown is 255. */
 uint8_t tg_html_share_byte(double share);
-/* The value below which `share` of the sorted values lie; NaN of none. */
-double tg_html_quantile(const double *sorted, size_t count, double share);
-void tg_html_sort(double *values, size_t count);
 
 /* The time axis that all machines share; bins 0: nothing was sampled. */
 typedef struct tg_html_grid {

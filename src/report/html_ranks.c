@@ -1,6 +1,8 @@
 /* Ranks by steps: what each worked and waited, as bytes between the least and nearly the most of all. */
 #include "report/html_parts.h"
 
+#include "base/median.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -52,9 +54,9 @@ static void find_scale(const double *means, size_t count, double *sorted, double
     for (size_t i = 0; i < count; i++)
         if (!isnan(means[i]))
             sorted[n++] = means[i];
-    tg_html_sort(sorted, n);
+    tg_sort_doubles(sorted, n);
     scale[0] = n ? sorted[0] : 0;
-    scale[1] = n ? tg_html_quantile(sorted, n, 0.99) : 1;
+    scale[1] = n ? tg_quantile(sorted, n, 0.99) : 1;
     if (!(scale[1] > scale[0]))
         scale[1] = scale[0] + 1e-6;
 }

@@ -1,6 +1,8 @@
 /* What ran and how it ended; settings and machine; what was not there. */
 #include "report/html_parts.h"
 
+#include "base/median.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +31,8 @@ static double median_of(const tg_history *h, double (*value)(const tg_step_recor
         if (isfinite(value(&h->steps[i])))
             values[n++] = value(&h->steps[i]);
     if (values)
-        tg_html_sort(values, n);
-    const double median = values ? tg_html_quantile(values, n, 0.5) : NAN;
+        tg_sort_doubles(values, n);
+    const double median = values ? tg_quantile(values, n, 0.5) : NAN;
     free(values);
     return median;
 }

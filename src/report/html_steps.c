@@ -1,6 +1,8 @@
 /* Steps in bins, how long they took, and those that took far longer than the ones around them. */
 #include "report/html_parts.h"
 
+#include "base/median.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +102,7 @@ static void put_columns(tg_json_writer *w, const tg_history *h, size_t size, dou
 static void put_histogram(tg_json_writer *w, const double *sorted, size_t count)
 {
     const double low = sorted[0], most = sorted[count - 1];
-    const double high = fmax(tg_html_quantile(sorted, count, 0.99) * 1.1, low * 1.01 + 1e-6);
+    const double high = fmax(tg_quantile(sorted, count, 0.99) * 1.1, low * 1.01 + 1e-6);
     double edges[HISTOGRAM + 1], counts[HISTOGRAM] = {0};
     for (int i = 0; i <= HISTOGRAM; i++)
         edges[i] = low + (high - low) * i / HISTOGRAM;
@@ -173,8 +175,8 @@ static void put_outliers(tg_json_writer *w, const tg_history *h, double origin)
         const size_t n = h->step_count - from < AROUND ? h->step_count - from : AROUND;
         for (size_t i = 0; i < n; i++)
             around[i] = h->steps[from + i].t_step;
-        tg_html_sort(around, n);
-        const double usual = tg_html_quantile(around, n, 0.5);
+        tg_sort_doubles(around, n);
+        const double usual = tg_quantile(around, n, 0.5);
         for (size_t i = from; i < from + n; i++)
             if (h->steps[i].t_step > 2 * usual) {
                 keep(list, &count, (outlier){&h->steps[i], usual});
@@ -203,9 +205,9 @@ static void put_times(tg_json_writer *w, const tg_history *h, double *times)
             times[n++] = h->steps[i].t_step;
     if (!n)
         times[n++] = 0;
-    tg_html_sort(times, n);
-    tg_html_put_number(w, "median_s", tg_html_quantile(times, n, 0.5));
-    tg_html_put_number(w, "p95_s", tg_html_quantile(times, n, 0.95));
+    tg_sort_doubles(times, n);
+    tg_html_put_number(w, "median_s", tg_quantile(times, n, 0.5));
+    tg_html_put_number(w, "p95_s", tg_quantile(times, n, 0.95));
     tg_html_put_number(w, "max_s", times[n - 1]);
     put_histogram(w, times, n);
 }

@@ -1,6 +1,8 @@
 /* How much of a machine was used: percentiles, histograms, and by what the job was doing. */
 #include "report/html_parts.h"
 
+#include "base/median.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,15 +106,15 @@ static double value_of(const tg_system_host *host, const tg_system_sample *s, co
 
 static void put_percentiles(tg_json_writer *w, const row *r, double *sorted, size_t count)
 {
-    tg_html_sort(sorted, count);
+    tg_sort_doubles(sorted, count);
     tg_json_begin_object(w, NULL);
     tg_json_put_string(w, "name", r->name);
     tg_json_put_string(w, "unit",
                        r->kind == ROW_METRIC ? tg_system_metric_unit(r->metric) : "share");
     tg_html_put_number(w, "min", sorted[0]);
-    tg_html_put_number(w, "p50", tg_html_quantile(sorted, count, 0.5));
-    tg_html_put_number(w, "p95", tg_html_quantile(sorted, count, 0.95));
-    tg_html_put_number(w, "p99", tg_html_quantile(sorted, count, 0.99));
+    tg_html_put_number(w, "p50", tg_quantile(sorted, count, 0.5));
+    tg_html_put_number(w, "p95", tg_quantile(sorted, count, 0.95));
+    tg_html_put_number(w, "p99", tg_quantile(sorted, count, 0.99));
     tg_html_put_number(w, "max", sorted[count - 1]);
     tg_json_end_object(w);
 }

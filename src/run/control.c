@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/json_writer.h"
+#include "os/document.h"
 #include "os/file.h"
 
 #include <errno.h>
@@ -33,15 +34,10 @@ static tg_status read_fields(const tg_json *json, tg_control *out)
 
 static tg_status read_file(const char *path, tg_control *out)
 {
-    char *bytes;
-    size_t length;
     tg_json json = {0};
     tg_control control = tg_control_none();
-    TG_TRY(tg_file_read(path, MOST_BYTES, &bytes, &length));
-    tg_status status = tg_json_parse(bytes, length, path, &json);
-    free(bytes);
-    if (status == TG_OK)
-        status = read_fields(&json, &control);
+    TG_TRY(tg_json_read_within(path, MOST_BYTES, &json));
+    tg_status status = read_fields(&json, &control);
     tg_json_done(&json);
     if (status == TG_OK)
         *out = control;
@@ -76,9 +72,7 @@ static tg_status write_file(const char *path, const tg_control *control)
     tg_json_put_bool(&w, "stop", control->stop);
     tg_json_end_object(&w);
     tg_text_append_char(&text, '\n');
-    tg_status status = tg_text_check(&text, path);
-    if (status == TG_OK)
-        status = tg_file_write(path, text.data, text.length);
+    tg_status status = tg_file_write_text(path, &text);
     tg_text_done(&text);
     return status;
 }

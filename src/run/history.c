@@ -1,5 +1,6 @@
 #include "run/history.h"
 
+#include "os/document.h"
 #include "os/file.h"
 
 #include <dirent.h>
@@ -149,14 +150,10 @@ static tg_status read_spans(reading *r, const char *path, size_t *bad)
 
 static tg_status read_info(tg_history *h)
 {
-    char *path = inside(h, "run.json"), *bytes = NULL;
-    size_t length;
+    char *path = inside(h, "run.json");
     if (!path)
         return TG_ERROR_MACHINE;
-    tg_status status = tg_file_read(path, MAX_DOCUMENT, &bytes, &length);
-    if (status == TG_OK)
-        status = tg_json_parse(bytes, length, path, &h->info);
-    free(bytes);
+    tg_status status = tg_json_read_within(path, MAX_DOCUMENT, &h->info);
     free(path);
     return forgive(h, "run.json", status);
 }

@@ -77,6 +77,8 @@ const char *tg_history_option(const tg_history *history, const char *name);
 /* As a number; NaN when it is not there, or none. */
 double tg_history_option_number(const tg_history *history, const char *name);
 
+/* The node of run.json at a path of keys; false when there is none. */
+bool tg_history_info_find(const tg_history *history, const char *path, tg_json_node *out);
 /* A value of run.json by a path of keys ("machine.cpus", "memory.moments_bytes.predicted"): NaN, NULL when absent. */
 double tg_history_info_number(const tg_history *history, const char *path);
 const char *tg_history_info_text(const tg_history *history, const char *path);

@@ -41,8 +41,7 @@ double tg_history_option_number(const tg_history *history, const char *name)
     return text && tg_number_parse_double(text, strlen(text), &value) ? value : NAN;
 }
 
-/* The value at "a.b.c". */
-static bool find_info(const tg_history *history, const char *path, tg_json_node *out)
+bool tg_history_info_find(const tg_history *history, const char *path, tg_json_node *out)
 {
     char key[64];
     if (!history->info.root)
@@ -70,7 +69,7 @@ double tg_history_info_number(const tg_history *history, const char *path)
 {
     tg_json_node node;
     double value = NAN;
-    if (!find_info(history, path, &node))
+    if (!tg_history_info_find(history, path, &node))
         return NAN;
     const tg_json_kind kind = tg_json_node_kind(&node);
     if ((kind != TG_JSON_INT && kind != TG_JSON_DOUBLE) || tg_json_as_double(&node, &value) < 0)
@@ -82,7 +81,7 @@ const char *tg_history_info_text(const tg_history *history, const char *path)
 {
     tg_json_node node;
     const char *text = NULL;
-    if (!find_info(history, path, &node) || tg_json_node_kind(&node) != TG_JSON_STRING ||
+    if (!tg_history_info_find(history, path, &node) || tg_json_node_kind(&node) != TG_JSON_STRING ||
         tg_json_as_string(&node, &text) < 0)
         return NULL;
     return text;

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/json_writer.h"
+#include "os/document.h"
 #include "os/file.h"
 
 #include <math.h>
@@ -47,9 +48,7 @@ tg_status tg_operations_write(const char *path, const tg_operations *operations)
     tg_json_end_array(&w);
     tg_json_end_object(&w);
     tg_text_append_char(&text, '\n');
-    tg_status status = tg_text_check(&text, path);
-    if (status == TG_OK)
-        status = tg_file_write(path, text.data, text.length);
+    tg_status status = tg_file_write_text(path, &text);
     tg_text_done(&text);
     return status;
 }
@@ -125,18 +124,12 @@ static tg_status read_all(const tg_json_node *root, tg_operations *out)
 
 tg_status tg_operations_read(const char *path, tg_operations *out)
 {
-    char *bytes;
-    size_t length;
     tg_json json = {0};
     *out = (tg_operations){0};
-    TG_TRY(tg_file_read(path, MAX_BYTES, &bytes, &length));
-    tg_status status = tg_json_parse(bytes, length, path, &json);
-    if (status == TG_OK) {
-        tg_json_node root = tg_json_root(&json);
-        status = read_all(&root, out);
-    }
+    TG_TRY(tg_json_read_within(path, MAX_BYTES, &json));
+    const tg_json_node root = tg_json_root(&json);
+    tg_status status = read_all(&root, out);
     tg_json_done(&json);
-    free(bytes);
     if (status < 0)
         tg_operations_done(out);
     return status;

@@ -221,12 +221,9 @@ tg_status tg_run_info_write(const tg_run_dir *dir, const tg_run_info *info)
 {
     tg_text text = {0};
     print_info(info, &text);
-    tg_status status = tg_text_check(&text, dir->path);
     char *path = tg_run_dir_path(dir, "run.json");
-    if (status == TG_OK && !path)
-        status = tg_fail(TG_ERROR_MACHINE, "%s: out of memory", dir->path);
-    if (status == TG_OK)
-        status = tg_file_write(path, text.data, text.length);
+    tg_status status = path ? tg_file_write_text(path, &text)
+                            : tg_fail(TG_ERROR_MACHINE, "%s: out of memory", dir->path);
     free(path);
     tg_text_done(&text);
     return status;

@@ -100,9 +100,7 @@ tg_status tg_tune_write(const char *path, const tg_tune_file *file)
     tg_json_end_array(&w);
     tg_json_end_object(&w);
     tg_text_append_char(&text, '\n');
-    tg_status status = tg_text_check(&text, path);
-    if (status == TG_OK)
-        status = tg_file_write(path, text.data, text.length);
+    tg_status status = tg_file_write_text(path, &text);
     tg_text_done(&text);
     return status;
 }

@@ -1,21 +1,10 @@
 #include "train/outlier.h"
 
+#include "base/median.h"
+
 #include <math.h>
-#include <stdlib.h>
 
 static const double DEVIATIONS = 5, MAD_TO_SIGMA = 1.4826, LEAST_SHARE = 0.25, LEAST_S = 0.002;
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_of(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, ascending);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
 
 /* Beyond which a step is one; infinite while there are too few. */
 static double bound_of(tg_outlier *rule)
@@ -26,10 +15,10 @@ static double bound_of(tg_outlier *rule)
         return INFINITY;
     for (size_t i = 0; i < n; i++)
         sorted[i] = rule->seconds[i];
-    const double median = median_of(sorted, n);
+    const double median = tg_median(sorted, n);
     for (size_t i = 0; i < n; i++)
         sorted[i] = fabs(rule->seconds[i] - median);
-    const double sigma = MAD_TO_SIGMA * median_of(sorted, n);
+    const double sigma = MAD_TO_SIGMA * tg_median(sorted, n);
     rule->median = median;
     return median + fmax(DEVIATIONS * sigma, fmax(LEAST_SHARE * median, LEAST_S));
 }

@@ -34,7 +34,7 @@ function operationSection(list, ranks) {
     list, {sort: 5, caption: 'Top operations'}));
 }
 
-const communicationSection = rows => section('Communication', null, table([{name: 'What', value: r => r[0]}, {name: 'Value', n: 1, value: r => measure(r[1], r[2])}], rows, {caption: 'Communication'}));
+const communicationSection = rows => section('Communication', null, table([{name: 'What', value: r => r[0]}, {name: 'Value', n: 1, value: r => measure(r[1], r[2])}], rows, {sort: null, caption: 'Communication'}));
 
 function memorySection(memory) {
   const most = Math.max(...memory.rows.map(r => Math.max(r.predicted || 0, r.most || 0)), 1);
